@@ -1,0 +1,81 @@
+"""Columns: the words with which a table is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A nested type: named columns, nullable, in declared order."""
+
+    columns: tuple[Column, ...]
+
+    def __str__(self) -> str:
+        return "struct(" + ", ".join(f"{c.name} {c.type}" for c in self.columns) + ")"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One typed column of a table and where its value comes from."""
+
+    name: str
+    type: str | Struct = "varchar"
+    "DuckDB's spelling in lower case (`bigint`, `varchar[]`, `json`, `decimal(18,2)`), or a struct."
+    src: str | None = None
+    "Source field or key; by default the column's name, rewritten by the format's `keys` rule."
+    doc: str = ""
+    sql: str | None = None
+    "A DuckDB expression over source fields; excludes `src`."
+    time: str | None = None
+    "How a timestamp is written: None = ISO 8601, `epoch`, `epoch_s|ms|us|ns`, or a strptime pattern."
+    null_if: str | None = None
+    "A text that means null, on top of the table's own marker."
+    required: bool = False
+    "A row in which this column is null is quarantined."
+    decode: str | None = None
+    "`json`: the value is JSON sent as a string and is stored decoded."
+    unique: bool = False
+    "Nearly every row has its own value (ids): no dictionary, bloom filter instead of min/max."
+    list_separator: str | None = None
+    "A text value for a `T[]` column is split at this separator."
+
+
+def col(
+    name: str,
+    type: str | Struct = "varchar",
+    src: str | None = None,
+    doc: str = "",
+    *,
+    sql: str | None = None,
+    time: str | None = None,
+    null_if: str | None = None,
+    required: bool = False,
+    decode: str | None = None,
+    unique: bool = False,
+    list_separator: str | None = None,
+) -> Column:
+    """Declare a column: `col("status", "integer", "sc-status", "HTTP status sent to the client.")`."""
+    return Column(name, type, src, doc, sql, time, null_if, required, decode, unique, list_separator)
+
+
+def struct(*columns: Column) -> Struct:
+    """Declare a nested type: `struct(col("type"), col("arn"))`."""
+    return Struct(columns)
+
+
+def leaves(columns: tuple[Column, ...], prefix: str = "") -> Iterator[tuple[str, Column]]:
+    """Every leaf column with its dotted path, depth first."""
+    for column in columns:
+        path = f"{prefix}{column.name}"
+        if isinstance(column.type, Struct):
+            yield from leaves(column.type.columns, f"{path}.")
+        else:
+            yield path, column
+
+
+def camel(name: str) -> str:
+    """`user_identity` → `userIdentity`: how AWS and others spell JSON keys."""
+    head, *rest = name.split("_")
+    return head + "".join(word[:1].upper() + word[1:] for word in rest)

@@ -1,0 +1,81 @@
+"""One root error. Every failure a person sees carries a code, a place and a remedy."""
+
+from __future__ import annotations
+
+
+class TailraceError(Exception):
+    """Something a person has to know: what happened (message), where, and what to do next (hint)."""
+
+    exit_code = 1
+    code = "unexpected"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, where: str | None = None, hint: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or type(self).code
+        self.where = where
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_revive, (type(self), self.message, self.code, self.where, self.hint))
+
+
+def _revive(
+    kind: type[TailraceError], message: str, code: str, where: str | None, hint: str | None
+) -> TailraceError:
+    return kind(message, code=code, where=where, hint=hint)
+
+
+class UsageError(TailraceError):
+    """The command line asks for something that does not exist or does not fit together."""
+
+    exit_code = 2
+    code = "usage"
+
+
+class ConfigError(TailraceError):
+    """A configuration file says something that cannot be right; `where` is file:line:column."""
+
+    exit_code = 3
+    code = "config"
+
+
+class TooManyBadRows(TailraceError):
+    """More rows were quarantined than `--max-errors` allows."""
+
+    exit_code = 4
+    code = "data.too-many-bad-rows"
+
+
+class SourceError(TailraceError):
+    """A source cannot be listed or an artifact cannot be read."""
+
+    exit_code = 5
+    code = "source"
+
+
+class LakeError(TailraceError):
+    """The lake refuses a change: schema conflict, lost race, damaged metadata."""
+
+    exit_code = 5
+    code = "lake"
+
+
+class LockedError(TailraceError):
+    """Another process is changing the same partition."""
+
+    exit_code = 6
+    code = "lake.locked"
+
+
+class QueryError(TailraceError):
+    """The SQL does not run; the message is the engine's own."""
+
+    exit_code = 1
+    code = "query"

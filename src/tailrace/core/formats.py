@@ -1,0 +1,93 @@
+"""Formats as values: how bytes become fields. The engines that read them live in `tailrace.formats`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """JSON documents: an array of records, records under a key, one object, or several one after another."""
+
+    records: str = ""
+    "Dotted path of the array that holds the records, such as `Records`; empty = the document itself."
+    keys: str = "same"
+    "`same`: a column's key is its name; `camel`: `event_time` is read from `eventTime`."
+    field_map: tuple[tuple[str, str], ...] = ()
+    "Column → source key, from a `format` block."
+
+
+@dataclass(frozen=True, slots=True)
+class Jsonl:
+    """One JSON object per line."""
+
+    keys: str = "same"
+    field_map: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Delimited:
+    """Character-separated values, RFC 4180 quoting; quoted fields may hold line ends."""
+
+    delimiter: str = ","
+    "One character, several, or `\\s` for one or more blanks."
+    header: bool | None = None
+    "None = the first line is a header iff it names at least half of the expected fields."
+    quote: str = '"'
+    escape: str = '"'
+    comment: str | None = None
+    null_str: str | None = None
+    fields: tuple[str, ...] = ()
+    "Field names in order, where no header line gives them."
+    field_map: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Lines of fields between single blanks, quotes and brackets, written as a template.
+
+    `dialect` says how `text` is spelled: `words` (`addr [time] "request" status ?"agent"`; `?` = may be missing),
+    `nginx` (`$remote_addr - [$time_local]`), `apache` (`%h %l %u %t "%r" %>s %b`) or `vpc` (AWS field names,
+    plain or as `${vpc-id}`).
+    """
+
+    text: str
+    dialect: str = "words"
+    header: str | None = None
+    "A regex: a line that matches it whole names the fields of the lines after it."
+    rename: tuple[tuple[str, str], ...] = ()
+    "Token → field name, for tokens whose spelling is not the column's."
+    split: tuple[tuple[str, tuple[str, str, str]], ...] = ()
+    "Field → three parts of an HTTP request line (method, target, protocol)."
+    also: tuple[str, ...] = ()
+    "Further templates of the same dialect tried, in order, on lines that do not fit `text`."
+    comment: str | None = None
+    "Lines that begin with this are skipped."
+
+
+@dataclass(frozen=True, slots=True)
+class Grok:
+    """A grok pattern per line, such as `%{IP:client} %{WORD:verb}`."""
+
+    layout: str
+    patterns: tuple[tuple[str, str], ...] = ()
+    "Own patterns: name → grok text."
+
+
+@dataclass(frozen=True, slots=True)
+class Regex:
+    """A regular expression per line; named groups are the fields."""
+
+    layout: str
+
+
+Format = Json | Jsonl | Delimited | Layout | Grok | Regex
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A named format that a table ships, such as nginx's `combined`."""
+
+    name: str
+    format: Format
+    doc: str = field(default="")

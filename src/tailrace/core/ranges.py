@@ -1,0 +1,58 @@
+"""Half-open time ranges in UTC, and the ways people write a time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from tailrace.core.errors import UsageError
+
+_RELATIVE = re.compile(r"T-(\d+)([YmWdHMS])")
+_UNITS = {"W": "weeks", "d": "days", "H": "hours", "M": "minutes", "S": "seconds"}
+_EXAMPLES = "2024-01-31, 2024-01-31T15:04:05, 2024-01-31T15:04:05Z, T-7d (also Y, m, W, H, M, S)"
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """[start, end) in UTC without zone; None is open."""
+
+    start: datetime | None = None
+    end: datetime | None = None
+
+    def __post_init__(self) -> None:
+        if self.start and self.end and self.start >= self.end:
+            raise UsageError(
+                f"the range is empty: from {self.start:%Y-%m-%dT%H:%M:%S} to {self.end:%Y-%m-%dT%H:%M:%S}",
+                code="usage.empty-range",
+                hint="--from must lie before --to; --to is exclusive",
+            )
+
+    def touches(self, day: date) -> bool:
+        """Does any instant of that day lie in the range?"""
+        first = datetime(day.year, day.month, day.day)
+        starts_before_end = self.end is None or first < self.end
+        return starts_before_end and (self.start is None or first + timedelta(days=1) > self.start)
+
+
+def parse_time(text: str, now: datetime) -> datetime:
+    """A date, an ISO 8601 time or `T-7d` → UTC without zone."""
+    relative = _RELATIVE.fullmatch(text)
+    try:
+        if relative:
+            return _back(now, int(relative[1]), relative[2])
+        moment = datetime.fromisoformat(text)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"cannot read '{text}' as a time", code="usage.bad-time", hint=f"write one of {_EXAMPLES}"
+        ) from None
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def _back(now: datetime, count: int, unit: str) -> datetime:
+    if unit in _UNITS:
+        return now - timedelta(**{_UNITS[unit]: count})
+    months = now.year * 12 + now.month - 1 - count * (12 if unit == "Y" else 1)
+    year, month = divmod(months, 12)
+    last = (datetime(year + (month == 11), (month + 1) % 12 + 1, 1) - timedelta(days=1)).day
+    return now.replace(year=year, month=month + 1, day=min(now.day, last))

@@ -1,0 +1,72 @@
+"""What every engine speaks: a stream of bytes goes in, batches of typed columns come out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+Positions = npt.NDArray[np.int64]
+RAW_LIMIT = 64 * 1024
+"How much of a bad record is kept in the quarantine."
+
+
+class CorruptStream(Exception):
+    """The bytes cannot be what they claim (bad checksum, broken member): nothing of the artifact may be stored."""
+
+
+class Stream(Protocol):
+    """Decompressed bytes of one artifact or archive member, in blocks of at most 4 MB."""
+
+    truncated: bool
+    "Set once the blocks have ended and the compressed data was cut off before its own end."
+
+    def __iter__(self) -> Iterator[bytes]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A record that cannot be stored: where it stands, its bytes (at most RAW_LIMIT of them) and why."""
+
+    position: int
+    raw: bytes
+    length: int
+    "Bytes of the whole record."
+    reason: str
+    "A stable word and detail: `json: invalid`, `layout: no match`, `line: longer than 16777216 bytes`."
+
+
+@dataclass(slots=True)
+class Batch:
+    """Rows decoded together. `rows + len(bad) + skipped` is the number of records read."""
+
+    columns: dict[str, pa.Array]
+    """By table column name, in its stored type (constant columns may be dictionary arrays of it);
+    plus, as text, the source fields that `sql` columns refer to."""
+    positions: Positions
+    "Per row: byte offset of its line in the decompressed stream, or ordinal of its JSON record."
+    lengths: Positions | None = None
+    "Per row: bytes of its record, so that a row refused later can be read back as it was; None for JSON arrays."
+    raws: list[bytes] | pa.Array | None = None
+    "Per row: its own bytes, or None where they are dear to keep."
+    extra: pa.Array | None = None
+    "JSON text per row with fields that have no column and `tp_misfit`; None = no row has any."
+    flagged: int = 0
+    "Rows whose extra holds `tp_misfit`."
+    bad: list[Bad] = field(default_factory=list)
+    skipped: int = 0
+    "Header, comment and blank lines."
+
+    @property
+    def rows(self) -> int:
+        return len(self.positions)
+
+
+class Decoder(Protocol):
+    """One engine, set up for one table and format; reused for every artifact of a task."""
+
+    def decode(self, stream: Stream) -> Iterator[Batch]: ...
