@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -49,10 +49,9 @@ class Batch:
     plus, as text, the source fields that `sql` columns refer to."""
     positions: Positions
     "Per row: byte offset of its line in the decompressed stream, or ordinal of its JSON record."
-    lengths: Positions | None = None
-    "Per row: bytes of its record, so that a row refused later can be read back as it was; None for JSON arrays."
-    raws: list[bytes] | pa.Array | None = None
-    "Per row: its own bytes, or None where they are dear to keep."
+    raw: Callable[[int], bytes]
+    """The bytes of row i as they were sent: called only for rows that are refused later, so it may be slow;
+    valid until the next batch is asked for."""
     extra: pa.Array | None = None
     "JSON text per row with fields that have no column and `tp_misfit`; None = no row has any."
     flagged: int = 0
