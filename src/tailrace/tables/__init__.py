@@ -1,0 +1,1 @@
+"""What the columns mean: one module per table, each holding one value `TABLE`, found by its file name."""
