@@ -1,0 +1,178 @@
+"""Bytes → lines: blocks of whole lines with the offset of each, whatever the stream's own blocks are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from tailrace.formats.base import RAW_LIMIT, Bad, Positions, Stream
+
+MAX_LINE_BYTES = 16 * 1024 * 1024
+BLOCK_BYTES = 1024 * 1024
+"A block is handed on once it holds this much; with the stream's own blocks it stays below 4 MB plus one line."
+_NEWLINE, _RETURN = 10, 13
+Bytes = npt.NDArray[np.uint8]
+
+
+@dataclass(slots=True)
+class LineBlock:
+    """Whole lines, one after another, as valid UTF-8."""
+
+    buffer: bytes
+    starts: Positions
+    "Per line: index of its first byte in the buffer."
+    ends: Positions
+    "Per line: index after its last byte, line end not counted."
+    positions: Positions
+    "Per line: byte offset in the decompressed stream."
+    bad: list[Bad] = field(default_factory=list)
+    originals: dict[int, bytes] = field(default_factory=dict)
+    "Lines that were not UTF-8: in the buffer U+FFFD stands for what could not be read, here are their bytes."
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def raw(self, line: int) -> bytes:
+        """The bytes of a line as they were sent, without the line end."""
+        original = self.originals.get(line)
+        return self.buffer[self.starts[line] : self.ends[line]] if original is None else original
+
+    def refuse(self, line: int, reason: str) -> Bad:
+        """The quarantine entry for a line."""
+        raw = self.raw(line)
+        return Bad(int(self.positions[line]), raw[:RAW_LIMIT], len(raw), reason)
+
+
+class _LongLine:
+    """A line that is not held: its beginning, and how far it goes."""
+
+    def __init__(self, position: int) -> None:
+        self.position = position
+        self.head = b""
+        self.length = 0
+        self.last = b""
+
+    def feed(self, piece: bytes) -> None:
+        if piece:
+            self.head += piece[: RAW_LIMIT - len(self.head)]
+            self.length += len(piece)
+            self.last = piece[-1:]
+
+    def bad(self, limit: int, ended: bool) -> Bad:
+        length = self.length - (ended and self.last == b"\r")
+        return Bad(self.position, self.head, length, _too_long(limit))
+
+
+def _too_long(limit: int) -> str:
+    return f"line: longer than {limit} bytes"
+
+
+def cut_lines(
+    stream: Stream, max_line_bytes: int = MAX_LINE_BYTES, block_bytes: int = BLOCK_BYTES
+) -> Iterator[LineBlock]:
+    """All lines of a stream in order. What cannot be held or was cut off is in the blocks' `bad`."""
+    pieces: list[bytes] = []
+    held = whole = offset = 0  # bytes in pieces; of these, bytes up to the last line end; offset of pieces[0]
+    long: _LongLine | None = None
+    bad: list[Bad] = []
+    for chunk in stream:
+        if long is not None:
+            end = chunk.find(b"\n")
+            long.feed(chunk if end < 0 else chunk[:end])
+            if end < 0:
+                continue
+            bad.append(long.bad(max_line_bytes, ended=True))
+            offset = long.position + long.length + 1
+            chunk, long = chunk[end + 1 :], None
+        pieces.append(chunk)
+        last = chunk.rfind(b"\n") + 1
+        whole = held + last if last else whole
+        held += len(chunk)
+        if whole and held >= block_bytes:
+            buffer = b"".join(pieces)
+            yield _block(buffer[:whole], offset, max_line_bytes, bad)
+            pieces, bad = [buffer[whole:]], []
+            offset, held, whole = offset + whole, held - whole, 0
+        if not whole and held > max_line_bytes + 1:  # one more: a \r at the end is not part of the line
+            long = _LongLine(offset)
+            for piece in pieces:
+                long.feed(piece)
+            pieces, held = [], 0
+    if long is not None:
+        bad.append(long.bad(max_line_bytes, ended=False))
+    buffer = b"".join(pieces)
+    if stream.truncated and held > whole:
+        tail = buffer[whole:]
+        bad.append(Bad(offset + whole, tail[:RAW_LIMIT], len(tail), "line: truncated"))
+        buffer = buffer[:whole]
+    if buffer or bad:
+        yield _block(buffer, offset, max_line_bytes, bad)
+
+
+def _block(buffer: bytes, offset: int, max_line_bytes: int, bad: list[Bad]) -> LineBlock:
+    data = np.frombuffer(buffer, np.uint8)
+    ends = np.flatnonzero(data == _NEWLINE)
+    starts = np.empty(len(ends) + 1, np.int64)
+    starts[0] = 0
+    np.add(ends, 1, out=starts[1:])
+    if buffer.endswith(b"\n") or not buffer:
+        starts = starts[:-1]
+    if b"\r" in buffer and len(ends):
+        returned = (ends > starts[: len(ends)]) & (data[ends - 1] == _RETURN)
+        ends = ends - returned
+    if len(ends) < len(starts):
+        ends = np.append(ends, len(buffer))
+    block = LineBlock(buffer, starts, ends, starts + offset, bad)
+    if len(buffer) > max_line_bytes:
+        block = _without_long(block, max_line_bytes)
+    return block if _is_utf8(block.buffer) else _repaired(block)
+
+
+def _without_long(block: LineBlock, limit: int) -> LineBlock:
+    long = block.ends - block.starts > limit
+    if not long.any():
+        return block
+    bad = [block.refuse(int(line), _too_long(limit)) for line in np.flatnonzero(long)]
+    kept = np.flatnonzero(~long)
+    lengths = (block.ends - block.starts)[kept]
+    ends = np.cumsum(lengths + 1) - 1
+    buffer = b"".join(block.raw(line) + b"\n" for line in kept.tolist())
+    return LineBlock(buffer, ends - lengths, ends, block.positions[kept], block.bad + bad)
+
+
+def _is_utf8(buffer: bytes) -> bool:
+    if buffer.isascii():
+        return True
+    try:
+        buffer.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _repaired(block: LineBlock) -> LineBlock:
+    """The same lines with U+FFFD for what is not UTF-8, packed into a new buffer."""
+    data = np.frombuffer(block.buffer, np.uint8)
+    strange = np.unique(np.searchsorted(block.starts, np.flatnonzero(data > 127), side="right") - 1)
+    parts: list[bytes] = []
+    originals: dict[int, bytes] = {}
+    grown = np.zeros(len(block), np.int64)
+    copied = 0
+    for line in strange.tolist():
+        start, end = int(block.starts[line]), int(block.ends[line])
+        raw = block.buffer[start:end]
+        if _is_utf8(raw):
+            continue
+        text = raw.decode(errors="replace").encode()
+        parts += (block.buffer[copied:start], text)
+        copied = end
+        grown[line] = len(text) - len(raw)
+        originals[line] = raw
+    buffer = b"".join((*parts, block.buffer[copied:]))
+    after = np.cumsum(grown)
+    return LineBlock(
+        buffer, block.starts + after - grown, block.ends + after, block.positions, block.bad, originals
+    )
