@@ -1,0 +1,66 @@
+# Everything a machine with bash, make and Python 3.11+ needs: `make demo`, `make test`.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+BIN := .venv/bin
+DEV := .venv/.dev-installed
+BENCH := .venv/.bench-installed
+PYTEST := $(BIN)/python -m pytest
+CODE := src tests benchmarks
+
+.PHONY: help demo test long bench lint style types contract fmt wheel clean
+
+help: ## Show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+
+demo: $(DEV) ## Sample logs → lake → first answers
+	$(BIN)/tailrace demo
+
+test: $(DEV) ## All tests but the long ones
+	$(PYTEST) tests --ignore=tests/long
+
+long: $(DEV) ## Tests that need minutes or gigabytes: kill -9, huge inputs
+	$(PYTEST) tests/long
+
+bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → benchmarks/RESULTS.md
+	$(BIN)/python benchmarks/run.py --scale 1,4,16
+	$(BIN)/python benchmarks/startup.py
+
+lint: style types contract ## Style, types and import contract
+
+style: $(DEV) ## Ruff: rules and format
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+types: $(DEV) ## mypy --strict
+	$(BIN)/mypy
+
+contract: $(DEV) ## Which room of the code may import which
+	$(BIN)/lint-imports
+
+fmt: $(DEV) ## Format the code and mend what ruff can
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
+
+wheel: $(DEV) ## Build the wheel into dist/
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+
+clean: ## Remove everything that can be made again
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache benchmarks/data
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Tailrace needs Python 3.11 or later; say which with: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+
+# Order-only: the interpreter's own time stamp says nothing about what is installed.
+$(DEV): pyproject.toml constraints.txt | .venv/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+$(BENCH): pyproject.toml constraints.txt $(DEV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	touch $@

@@ -1,0 +1,75 @@
+"""Rules about the code itself that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+MAX_FILE_LINES = 300
+MAX_FUNCTION_LINES = 50
+HEAVY = {"pyspark", "pyarrow", "duckdb", "deltalake", "numpy", "obstore"}
+
+# What ties a job to a local JVM or sends rows through the driver.
+BANNED = re.compile(r"\.rdd\b|\.toPandas\(|\budf\(|\b_jvm\b|\bsparkContext\b")
+
+each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+def code_without_strings(path: Path) -> str:
+    """The file as code alone: prose in comments and docstrings may name what code may not do."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node.value = ""
+    return ast.unparse(tree)
+
+
+@each_source
+def test_files_are_short(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MAX_FILE_LINES
+
+
+@each_source
+def test_functions_are_short(path: Path) -> None:
+    long = {
+        f.name: lines
+        for f in functions(ast.parse(path.read_text()))
+        if (lines := (f.end_lineno or f.lineno) - f.lineno + 1) > MAX_FUNCTION_LINES
+    }
+    assert not long
+
+
+@each_source
+def test_only_dataframes_and_sql(path: Path) -> None:
+    assert not BANNED.findall(code_without_strings(path))
+
+
+@each_source
+def test_names_say_what_is_inside(path: Path) -> None:
+    assert path.stem not in {"utils", "util", "helpers", "misc", "common"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "src/tailrace/cli").glob("*.py")), ids=lambda p: p.name)
+def test_commands_import_late(path: Path) -> None:
+    """What `--help` loads must not load an engine."""
+    top = [n for n in ast.parse(path.read_text()).body if isinstance(n, ast.Import | ast.ImportFrom)]
+    names = {a.name for n in top if isinstance(n, ast.Import) for a in n.names}
+    names |= {n.module or "" for n in top if isinstance(n, ast.ImportFrom)}
+    assert not {n.split(".")[0] for n in names} & HEAVY
+
+
+def test_version_is_in_the_changelog() -> None:
+    from tailrace import __version__
+
+    assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
