@@ -24,7 +24,8 @@ def test_prefix_is_stable_and_tells_members_apart() -> None:
     whole = artifact_prefix("s3://bucket/key.zip")
     assert len(whole) == PREFIX_LENGTH
     assert whole == artifact_prefix("s3://bucket/key.zip")
-    assert len({whole, artifact_prefix("s3://bucket/key.zip", "a"), artifact_prefix("s3://bucket/key.zip", "b")}) == 3
+    members = {artifact_prefix("s3://bucket/key.zip", name) for name in "ab"}
+    assert len({whole, *members}) == 3
     assert artifact_prefix("s3://bucket/key.zip", "a") == artifact_prefix("s3://bucket/key.zip!a")
 
 

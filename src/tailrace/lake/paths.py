@@ -1,0 +1,86 @@
+"""Where things lie: directory values that every engine reads alike, and the roots of one workspace."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from urllib.parse import unquote
+
+from tailrace.core.errors import LakeError
+
+PARTITION_COLUMNS = ("tp_partition", "tp_index", "tp_date")
+LONGEST_VALUE = 200
+"Bytes of an encoded value; file systems stop at 255 for the whole name, column included."
+_HASH_LENGTH = 16
+_UNSAFE = re.compile(r"[\x00-\x7f]")
+_SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
+_NULLS = frozenset({None, "", "__HIVE_DEFAULT_PARTITION__"})
+
+
+def stored_value(value: str | None) -> str:
+    """The value as column and directory hold it: never null or empty, and short enough for a file name."""
+    if value is None or value in _NULLS:
+        return "default"
+    if "\0" in value:
+        raise LakeError(
+            f"the value {value!r} holds a NUL and cannot name a directory",
+            code="lake.bad-directory-value",
+            hint="choose another tp_index column, or clean it in `transform`",
+        )
+    if len(_escape(value).encode()) <= LONGEST_VALUE:
+        return value
+    digest = hashlib.blake2b(value.encode(), digest_size=_HASH_LENGTH // 2).hexdigest()
+    kept = value[:LONGEST_VALUE]
+    while len(_escape(kept).encode()) > LONGEST_VALUE - _HASH_LENGTH - 1:
+        kept = kept[:-1]
+    return f"{kept}-{digest}"
+
+
+def encode_value(value: str | None) -> str:
+    """A value as a directory name: other ASCII than letters, digits and `-_.` as %XX, the rest as it is."""
+    return _escape(stored_value(value))
+
+
+def decode_value(name: str) -> str:
+    """The value that `encode_value` wrote."""
+    return unquote(name, errors="strict")
+
+
+def _escape(value: str) -> str:
+    if not value.strip("."):
+        return value.replace(".", "%2E")
+    return _UNSAFE.sub(lambda m: m[0] if m[0] in _SAFE else f"%{ord(m[0]):02X}", value)
+
+
+def data_path(partition: str, index: str | None, day: date) -> str:
+    """Directory of a partition's day, relative to the table's root."""
+    return f"{partition_path(partition)}/tp_index={encode_value(index)}/tp_date={day.isoformat()}"
+
+
+def partition_path(partition: str) -> str:
+    """Directory of a partition, relative to the table's root."""
+    return f"tp_partition={encode_value(partition)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """One workspace: data that every engine may read, and Tailrace's own metadata beside it."""
+
+    home: Path
+    workspace: str = "default"
+
+    @property
+    def data_root(self) -> Path:
+        return self.home / "data" / encode_value(self.workspace)
+
+    def table_root(self, table: str) -> Path:
+        """Root of the table's Delta log and data files."""
+        return self.data_root / f"tp_table={encode_value(table)}"
+
+    def meta(self, kind: str, table: str, partition: str) -> Path:
+        """Directory of a partition's `ledger`, `quarantine`, `runs` or `locks`."""
+        root = self.home / "meta" / encode_value(self.workspace)
+        return root / kind / encode_value(table) / encode_value(partition)
