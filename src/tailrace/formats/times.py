@@ -1,0 +1,131 @@
+"""Times as logs write them → `timestamp[us]` in UTC, null where a value is none."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.formats.duck import con
+
+STORED = pa.timestamp("us")
+_ZONED = pa.timestamp("us", "UTC")
+_PER_SECOND = {"epoch_s": 1, "epoch_ms": 1_000, "epoch_us": 1_000_000, "epoch_ns": 1_000_000_000}
+_FIRST = -62_135_596_800_000_000  # 0001-01-01
+_LAST = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
+_WORDS = pa.array(["infinity", "-infinity", "epoch"])  # times for DuckDB, not for a log
+_LEAP_SECOND = r"(:[0-9]{2}):60"
+
+
+def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
+    """Texts or numbers → UTC times. `spelled` is None for ISO 8601, `epoch…`, or a strptime pattern."""
+    if pa.types.is_dictionary(values.type):
+        return parse_times(values.dictionary, spelled).take(values.indices)
+    if values.null_count == len(values):
+        return pa.nulls(len(values), STORED)
+    if pa.types.is_timestamp(values.type):
+        return _within(values.cast(STORED))
+    if spelled is not None and spelled.startswith("epoch"):
+        return _within(_epochs(values, spelled))
+    if not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+        if not pa.types.is_binary(values.type):
+            return pa.nulls(len(values), STORED)  # a bare number is no time unless its unit is declared
+        values = _readable(values)
+    if spelled is None:
+        try:
+            return _within(values.cast(_ZONED).cast(STORED))
+        except pa.ArrowInvalid:
+            pass
+    return _within(_distinct(values, spelled))
+
+
+def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:
+    """DuckDB parses each distinct text once: lines of a busy second share theirs."""
+    coded = values.dictionary_encode()
+    if len(coded.dictionary) * 2 > len(values):
+        return _parsed(values, spelled)
+    return _parsed(coded.dictionary, spelled).take(coded.indices)
+
+
+def _parsed(values: pa.Array, spelled: str | None) -> pa.Array:
+    times = _duck(values, spelled)
+    failed = pc.and_(pc.is_null(times), pc.is_valid(values))
+    if pc.any(failed).as_py():
+        second = pc.replace_substring_regex(values.filter(failed), _LEAP_SECOND, r"\1:59")
+        times = pc.replace_with_mask(times, failed, _duck(second, spelled))
+    if spelled is None:
+        times = pc.if_else(pc.is_in(pc.ascii_lower(pc.utf8_trim_whitespace(values)), _WORDS), None, times)
+    return times
+
+
+def _duck(texts: pa.Array, spelled: str | None) -> pa.Array:
+    quoted = "" if spelled is None else spelled.replace("'", "''")
+    told = "try_cast(v as timestamptz)" if spelled is None else f"try_strptime(v, '{quoted}')"
+    return _asked(texts, f"epoch_us(cast({told} as timestamptz))").view(STORED)
+
+
+def _asked(texts: pa.Array, expression: str) -> pa.Array:
+    answer = con().from_arrow(pa.table({"v": texts})).project(f"{expression} as answer").to_arrow_table()
+    column = answer["answer"]
+    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
+
+
+def _epochs(values: pa.Array, spelled: str) -> pa.Array:
+    if pa.types.is_binary(values.type):
+        values = _readable(values)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        whole = pc.match_substring_regex(values, r"^-?[0-9]{1,18}$")
+        counts = pc.if_else(whole, values, None).cast(pa.int64())
+        if pc.all(whole).as_py():
+            return _epochs(counts, spelled)
+        others = _asked(pc.if_else(whole, None, values), "try_cast(v as double)")
+        return pc.if_else(whole, _epochs(counts, spelled), _epochs(others, spelled))
+    if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        return pa.nulls(len(values), STORED)
+    if spelled != "epoch":
+        return _scaled(values, _PER_SECOND[spelled])
+    size = pc.abs(values.cast(pa.float64(), safe=False))
+    # The unit shows in the magnitude: up to the year 9999 seconds stay below 3e11, and so on up by thousands.
+    times = _scaled(values, 1)
+    for unit, above in ((1_000, 3e11), (1_000_000, 3e14), (1_000_000_000, 3e17)):
+        if pc.any(pc.greater(size, above)).as_py():
+            times = pc.if_else(pc.greater(size, above), _scaled(values, unit), times)
+    return times
+
+
+def _scaled(values: pa.Array, per_second: int) -> pa.Array:
+    """Counts of a unit → microseconds; what does not fit in 64 bits is null."""
+    if pa.types.is_uint64(values.type):
+        values = values.cast(pa.float64(), safe=False)
+    if pa.types.is_integer(values.type) and per_second >= 1_000_000:
+        return pc.divide(values.cast(pa.int64()), per_second // 1_000_000).view(STORED)
+    if pa.types.is_integer(values.type):
+        factor = 1_000_000 // per_second
+        fits = pc.and_(pc.greater_equal(values, _FIRST // factor), pc.less_equal(values, _LAST // factor))
+        return pc.multiply(pc.if_else(fits, values, None).cast(pa.int64()), factor).view(STORED)
+    micros = pc.round(pc.multiply(values.cast(pa.float64()), 1_000_000 / per_second))
+    fits = pc.and_(pc.greater_equal(micros, float(_FIRST)), pc.less_equal(micros, float(_LAST)))
+    return pc.if_else(fits, micros, None).cast(pa.int64()).view(STORED)
+
+
+def _within(times: pa.Array) -> pa.Array:
+    """Null for times outside the years 1 to 9999: not every engine can read them."""
+    extremes = pc.min_max(times.cast(pa.int64())).as_py()
+    if extremes["min"] is None or (extremes["min"] >= _FIRST and extremes["max"] <= _LAST):
+        return times
+    micros = times.cast(pa.int64())
+    return pc.if_else(pc.and_(pc.greater_equal(micros, _FIRST), pc.less_equal(micros, _LAST)), times, None)
+
+
+def _readable(values: pa.Array) -> pa.Array:
+    """Bytes as text; null where they are not UTF-8."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([_text(v) for v in values.to_pylist()], pa.string())
+
+
+def _text(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,95 @@
+"""Times: every spelling gives UTC, everything else gives null."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.formats.times import parse_times
+
+
+def parsed(values: list[object], spelled: str | None = None) -> list[datetime | None]:
+    times = parse_times(pa.array(values), spelled)
+    assert times.type == pa.timestamp("us")
+    return times.to_pylist()
+
+
+NOON = datetime(2024, 2, 29, 12)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-02-29T12:00:00Z",
+        "2024-02-29 12:00:00",
+        "2024-02-29T14:00:00+0200",
+        "2024-02-29T12:00:00.000000001Z",
+    ],
+)
+def test_iso_spellings(text: str) -> None:
+    assert parsed([text]) == [NOON]
+    assert parsed([text, "no time", None, "2024-02-29T12:00:00Z"]) == [NOON, None, None, NOON]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["infinity", " EPOCH", "-infinity", "12345-01-01", "0044-03-15 (BC)", "2023-02-29T00:00:00Z", "", "7"],
+)
+def test_what_is_no_time(text: str) -> None:
+    assert parsed([text]) == [None]
+
+
+def test_leap_second_is_read_as_the_one_before() -> None:
+    assert parsed(["2016-12-31T23:59:60Z"]) == [datetime(2016, 12, 31, 23, 59, 59)]
+    assert parsed(["31/Dec/2016:23:59:60 +0000"], "%d/%b/%Y:%H:%M:%S %z") == [
+        datetime(2016, 12, 31, 23, 59, 59)
+    ]
+
+
+def test_patterns() -> None:
+    spelled = "%d/%b/%Y:%H:%M:%S %z"
+    texts = ["29/Feb/2024:14:00:00 +0200", "31/Feb/2024:14:00:00 +0200", "it's", None]
+    assert parsed(texts, spelled) == [NOON, None, None, None]
+    assert parsed(["2024-02-29 12:00"] * 5 + ["x"], "%Y-%m-%d %H:%M") == [NOON] * 5 + [None]
+
+
+@pytest.mark.parametrize("unit", ["epoch", "epoch_s", "epoch_ms", "epoch_us", "epoch_ns"])
+def test_epochs_as_numbers_and_texts(unit: str) -> None:
+    count = 1_709_208_000 * {"epoch_ms": 10**3, "epoch_us": 10**6, "epoch_ns": 10**9}.get(unit, 1)
+    assert parsed([count, None], unit) == [NOON, None]
+    assert parsed([float(count)], unit) == [NOON]
+    assert parsed([str(count), "x", f"{count}.0"], unit) == [NOON, None, NOON]
+
+
+def test_epoch_decides_its_unit_per_value() -> None:
+    assert parsed([1_709_208_000 * 10**power for power in (0, 3, 6, 9)], "epoch") == [NOON] * 4
+
+
+def test_numbers_need_a_unit() -> None:
+    assert parsed([1_709_208_000]) == [None]
+    assert parsed([2**62, -(2**63)], "epoch_s") == [None, None]
+    assert parsed([1e300, float("nan"), float("inf")], "epoch") == [None] * 3
+
+
+def test_dictionaries_and_bytes() -> None:
+    assert (
+        parse_times(pa.array(["2024-02-29T12:00:00Z"] * 3).dictionary_encode(), None).to_pylist()
+        == [NOON] * 3
+    )
+    assert parsed([b"2024-02-29T12:00:00Z", b"\xff"]) == [NOON, None]
+    assert parsed([]) == []
+
+
+@given(
+    st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 29)),
+    st.integers(-12 * 60, 14 * 60),
+    st.booleans(),
+)
+def test_any_time_in_any_zone(moment: datetime, minutes: int, spoiled: bool) -> None:
+    zoned = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+    expected = (moment - timedelta(minutes=minutes)).replace(tzinfo=None)
+    assert parsed([zoned.isoformat()] + ["?"] * spoiled) == [expected] + [None] * spoiled
