@@ -6,7 +6,7 @@ import re
 
 import pyarrow as pa
 
-from tailrace.core.columns import Column, Struct
+from tailrace.core.columns import SYNONYMS, Column, Struct
 from tailrace.core.errors import ConfigError
 from tailrace.core.table import TP_COLUMNS, Table
 
@@ -34,20 +34,6 @@ _ARROW: dict[str, pa.DataType] = {
     "blob": pa.binary(),
     "date": pa.date32(),
     "timestamp": pa.timestamp("us"),
-}
-SYNONYMS = {
-    "bool": "boolean",
-    "int": "integer",
-    "int4": "integer",
-    "int8": "bigint",
-    "long": "bigint",
-    "real": "float",
-    "float4": "float",
-    "float8": "double",
-    "string": "varchar",
-    "text": "varchar",
-    "datetime": "timestamp",
-    "bytea": "blob",
 }
 _DECIMAL = re.compile(r"decimal(?:\((\d+)\s*,\s*(\d+)\))?")
 

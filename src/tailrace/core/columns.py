@@ -6,6 +6,27 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 
+TYPES = frozenset(
+    """boolean tinyint smallint integer bigint utinyint usmallint uinteger ubigint hugeint float double varchar json
+    uuid time interval cidr inet blob date timestamp""".split()
+)
+"Scalar types that a column may have, besides `decimal(p,s)`; any of them with `[]` is a list."
+SYNONYMS = {
+    "bool": "boolean",
+    "int": "integer",
+    "int4": "integer",
+    "int8": "bigint",
+    "long": "bigint",
+    "real": "float",
+    "float4": "float",
+    "float8": "double",
+    "string": "varchar",
+    "text": "varchar",
+    "datetime": "timestamp",
+    "bytea": "blob",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Struct:
     """A nested type: named columns, nullable, in declared order."""

@@ -60,6 +60,8 @@ class Table:
     aliases: tuple[str, ...] = ()
     keep: tuple[str, ...] = field(default=("*",))
     "Globs over source fields without a column: those that match are kept in `tp_extra`."
+    map_fields: tuple[str, ...] = ()
+    "Globs over source fields that become columns of their own though none is declared; built-in tables have none."
 
     def column(self, name: str) -> Column | None:
         """The declared column of that name."""
