@@ -1,0 +1,155 @@
+"""From fields as text to a table's columns: nulls, types, what does not fit, what has no column."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from fnmatch import fnmatchcase
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.core import Column, Struct, Table
+from tailrace.core.arrow import arrow_type
+from tailrace.formats.casts import cast_texts, is_text
+from tailrace.formats.duck import con
+
+REST = "tp_rest"
+"The field that holds what a line has beyond its last field."
+_WORD = re.compile(r'[A-Za-z_]\w*|"[^"]+"')
+_INVALID_UTF8 = "invalid utf-8"
+Texts = dict[str, pa.Array]
+
+
+class Fitter:
+    """Fits the fields of one format to the columns of one table."""
+
+    def __init__(
+        self,
+        table: Table,
+        fields: Iterable[str],
+        *,
+        times: Mapping[str, str] | None = None,
+        always: Collection[str] = (REST,),
+    ) -> None:
+        """`times`: how a field writes its times, over what its column says; `always`: kept whatever `keep` says."""
+        available = list(dict.fromkeys(fields))
+        self.null = table.null
+        self.times = dict(times or {})
+        self.fitted = [
+            (column, column.src or column.name)
+            for column in table.columns
+            if column.sql is None
+            and not isinstance(column.type, Struct)
+            and (column.src or column.name) in available
+        ]
+        names = {column.name for column, _ in self.fitted}
+        mentioned = {w.strip('"') for c in table.columns if c.sql for w in _WORD.findall(c.sql)}
+        self.passed = [f for f in available if f in mentioned and f not in names]
+        used = {source for _, source in self.fitted} | set(self.passed)
+        self.kept = [
+            f
+            for f in available
+            if f not in used and (f in always or any(fnmatchcase(f, glob) for glob in table.keep))
+        ]
+
+    def column_of(self, field: str) -> Column | None:
+        """The one column that a field alone decides; None if it has none or its text is needed elsewhere."""
+        columns = [column for column, source in self.fitted if source == field]
+        return columns[0] if len(columns) == 1 and field not in self.passed else None
+
+    def fit(
+        self, fields: Texts, rows: int, *, marked: bool = False, invalid: Collection[int] = ()
+    ) -> tuple[Texts, pa.Array | None, int]:
+        """Columns, `tp_extra` and the number of flagged rows.
+
+        `marked`: the table's null marker is null already. `invalid`: rows whose line was not UTF-8.
+        """
+        null = None if marked else self.null
+        columns: Texts = {}
+        misfits: Texts = {}
+        for column, source in self.fitted:
+            values = fields.get(source)
+            if values is None:
+                continue
+            values = _without(values, null, column.null_if)
+            columns[column.name], wrong = _fit(column, values, self.times.get(source))
+            if wrong is not None:
+                misfits[column.name] = wrong
+        columns |= {f: _without(fields[f], null) for f in self.passed if f in fields}
+        kept = {f: _without(fields[f], null) for f in self.kept if f in fields}
+        kept = {f: v for f, v in kept.items() if v.null_count < rows}
+        if invalid:
+            misfits["tp_line"] = _at(invalid, rows)
+        if not kept and not misfits:
+            return columns, None, 0
+        return columns, *_extra(kept, misfits, rows)
+
+
+def _without(values: pa.Array, *markers: str | None) -> pa.Array:
+    """Null for texts that mean null."""
+    if not pa.types.is_string(values.type):
+        return values
+    for marker in markers:
+        if marker is not None:
+            means_null = pc.equal(values, marker)
+            if pc.any(means_null).as_py():
+                values = pc.if_else(means_null, pa.scalar(None, pa.string()), values)
+    return values
+
+
+def _fit(column: Column, values: pa.Array, time: str | None) -> tuple[pa.Array, pa.Array | None]:
+    """The column, and the texts that did not fit it (None = all did)."""
+    if not pa.types.is_string(values.type) and values.type == arrow_type(column.type):
+        return values, None
+    out = cast_texts(column, values, time)
+    if out.null_count == values.null_count:
+        return out, None
+    wrong = pc.and_(out.is_null(), values.is_valid())
+    if not is_text(column) and pa.types.is_string(values.type):
+        wrong = pc.and_(wrong, pc.not_equal(values, "").fill_null(False))
+    if not pc.any(wrong).as_py():
+        return out, None
+    texts = values.cast(pa.string())
+    return out, pc.if_else(wrong, texts, pa.scalar(None, pa.string()))
+
+
+def _at(rows: Collection[int], size: int) -> pa.Array:
+    mask = np.ones(size, bool)
+    mask[list(rows)] = False
+    return pa.array(np.full(size, _INVALID_UTF8, object), pa.string(), mask=mask)
+
+
+def _extra(kept: Texts, misfits: Texts, rows: int) -> tuple[pa.Array, int]:
+    """JSON text for the rows that have anything to say, made by DuckDB from those rows alone."""
+    arrays = [*kept.values(), *misfits.values()]
+    flagged = _any_valid(list(misfits.values()), rows)
+    told = np.flatnonzero(_any_valid(arrays, rows))
+    some = pa.table({f"c{i}": a.take(pa.array(told)) for i, a in enumerate(arrays)})
+    pairs = [f"{_key(name)} || to_json(c{i})" for i, name in enumerate((*kept, *misfits))]
+    members = pairs[: len(kept)]
+    if misfits:
+        inner = f"nullif(concat_ws(',', {', '.join(pairs[len(kept) :])}), '')"
+        members.append(f"{_key('tp_misfit')} || '{{' || {inner} || '}}'")
+    objects = con().from_arrow(some).project(f"'{{' || concat_ws(',', {', '.join(members)}) || '}}' as extra")
+    texts = objects.to_arrow_table()["extra"].combine_chunks().cast(pa.string())
+    places = np.zeros(rows, np.int64)
+    places[told] = np.arange(len(told))
+    silent = np.ones(rows, bool)
+    silent[told] = False
+    return texts.take(pa.array(places, mask=silent)), int(flagged.sum())
+
+
+def _any_valid(arrays: list[pa.Array], rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    valid = np.zeros(rows, bool)
+    for array in arrays:
+        valid |= array.is_valid().to_numpy(zero_copy_only=False)
+    return valid
+
+
+def _key(name: str) -> str:
+    """A JSON member's name and colon as an SQL text."""
+    text = msgspec.json.encode(name).decode().replace("'", "''")
+    return f"'{text}:'"
