@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import Column
-from tailrace.core.arrow import SYNONYMS, arrow_type
+from tailrace.core.arrow import arrow_type
+from tailrace.core.columns import SYNONYMS
 from tailrace.formats.duck import con
 from tailrace.formats.times import parse_times
 
@@ -46,7 +47,7 @@ def is_text(column: Column) -> bool:
 
 
 def native_type(column: Column) -> pa.DataType | None:
-    """The type in which Arrow's CSV reader may read the column by itself, equal to what `cast_texts` gives."""
+    """The type in which Arrow's CSV reader may read the column, with the result of `cast_texts`."""
     name = spelled_type(column)
     if name == "timestamp":
         return pa.int64() if (column.time or "").startswith("epoch") else None
@@ -54,7 +55,7 @@ def native_type(column: Column) -> pa.DataType | None:
 
 
 def cast_texts(column: Column, texts: pa.Array, time: str | None = None) -> pa.Array:
-    """The column's values from texts (or, for times, from numbers too); `time` overrides how times are written."""
+    """The column's values from texts (times also from numbers); `time` overrides how times are written."""
     name = spelled_type(column)
     if name.endswith("[]"):
         return _lists(column, texts, name[:-2])
@@ -90,13 +91,8 @@ def _numbers(name: str, texts: pa.Array) -> pa.Array:
         cast = f"case when try_cast(v as double) = trunc(try_cast(v as double)) is not false then {cast} end"
     if name in _KEPT_AS_SENT:
         cast = f"case when {cast} is not null then v end"
-    return _one(con().from_arrow(pa.table({"v": texts})).project(f"{cast} as v").to_arrow_table()["v"]).cast(
-        stored
-    )
-
-
-def _one(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    values = con().from_arrow(pa.table({"v": texts})).project(f"{cast} as v")
+    return values.to_arrow_table()["v"].combine_chunks().cast(stored)
 
 
 def _checked(texts: pa.Array, valid: Callable[[str], bool]) -> pa.Array:

@@ -34,7 +34,7 @@ class Fitter:
         times: Mapping[str, str] | None = None,
         always: Collection[str] = (REST,),
     ) -> None:
-        """`times`: how a field writes its times, over what its column says; `always`: kept whatever `keep` says."""
+        """`times`: how a field writes its times, before what its column says; `always`: kept in any case."""
         available = list(dict.fromkeys(fields))
         self.null = table.null
         self.times = dict(times or {})

@@ -12,7 +12,7 @@ from tailrace.formats.base import RAW_LIMIT, Bad, Positions, Stream
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 BLOCK_BYTES = 1024 * 1024
-"A block is handed on once it holds this much; with the stream's own blocks it stays below 4 MB plus one line."
+"A block is handed on once it holds this much: below 5 MB plus one line, as the stream's own are below 4."
 _NEWLINE, _RETURN = 10, 13
 Bytes = npt.NDArray[np.uint8]
 
