@@ -42,7 +42,7 @@ _KINDS = {'"': "quoted", "[": "bracketed"}
 
 
 def parse_layout(fmt: Layout) -> tuple[Token, ...]:
-    """The tokens of a layout's `text`; a ConfigError names all that are unknown, each with the nearest known."""
+    """The tokens of a layout's `text`; a ConfigError names all that are unknown and the nearest known."""
     if fmt.dialect not in _DIALECTS:
         known = ", ".join(sorted(_DIALECTS))
         raise ConfigError(f"unknown dialect '{fmt.dialect}'", code="config.layout", hint=f"known: {known}")

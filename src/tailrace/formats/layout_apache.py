@@ -58,7 +58,7 @@ _MODIFIED = {
     ("ms", "T"): "request_time_ms",
     ("us", "T"): "request_time_us",
 }
-# Headers, variables, notes and cookies have no column of their own: they are kept under a name that says whence.
+# Headers, variables, notes and cookies without a column: kept under a name that says where they come from.
 _FAMILIES = {
     "i": "http_",
     "o": "sent_http_",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-NGINX = frozenset(
-    """
+_NGINX = """
     remote_addr host remote_user time_local request request_method request_uri server_protocol status
     body_bytes_sent http_referer http_user_agent scheme http_host http_cookie content_length content_type
     request_length server_name server_addr server_port connection connection_requests msec time_iso8601
@@ -12,12 +11,12 @@ NGINX = frozenset(
     args ancient_browser binary_remote_addr connection_time connections_active connections_reading
     connections_waiting connections_writing date_gmt date_local document_root document_uri fastcgi_script_name
     hostname http2 http3 https is_args limit_conn_status limit_rate limit_req_status modern_browser msie
-    namespace nginx_version pid proxy_add_x_forwarded_for proxy_alternative_upstream_name proxy_host proxy_port
-    proxy_upstream_name query_string realip_remote_addr realip_remote_port realpath_root remote_port req_id
+    namespace nginx_version pid proxy_add_x_forwarded_for proxy_alternative_upstream_name proxy_host
+    proxy_port proxy_upstream_name query_string realip_remote_addr realip_remote_port realpath_root remote_port req_id
     request_body request_completion request_filename request_id service_name ingress_name service_port
     secure_link server_id spdy tcpinfo_rtt tcpinfo_rttvar the_real_ip uid_got uid_set upstream uri
-    """.split()
-)
+"""
+NGINX = frozenset(_NGINX.split())
 NGINX_FAMILIES = (
     "http_",
     "sent_http_",
@@ -31,13 +30,13 @@ NGINX_FAMILIES = (
     "proxy_protocol_",
     "jwt_",
 )
-NGINX_SPACED = frozenset(
-    "time_local request http_user_agent http_referer http_cookie http_x_forwarded_for content_type "
-    "proxy_add_x_forwarded_for request_body date_local date_gmt".split()
-)
+_SPACED = """
+    time_local request http_user_agent http_referer http_cookie http_x_forwarded_for content_type
+    proxy_add_x_forwarded_for request_body date_local date_gmt
+"""
+NGINX_SPACED = frozenset(_SPACED.split())
 "Values that may hold blanks: outside quotes and brackets their end is found from what follows."
-VPC = frozenset(
-    """
+_VPC = """
     version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action
     log-status vpc-id subnet-id instance-id tcp-flags type pkt-srcaddr pkt-dstaddr region az-id
     sublocation-type sublocation-id pkt-src-aws-service pkt-dst-aws-service flow-direction traffic-path
@@ -47,8 +46,8 @@ VPC = frozenset(
     tgw-src-vpc-account-id tgw-dst-vpc-account-id tgw-src-vpc-id tgw-dst-vpc-id tgw-src-subnet-id
     tgw-dst-subnet-id tgw-src-eni tgw-dst-eni tgw-src-az-id tgw-dst-az-id tgw-pair-attachment-id
     packets-lost-no-route packets-lost-blackhole packets-lost-mtu-exceeded packets-lost-ttl-expired
-    """.split()
-)
+"""
+VPC = frozenset(_VPC.split())
 VPC_RENAMES = {
     "srcaddr": "src_addr",
     "dstaddr": "dst_addr",
