@@ -1,0 +1,185 @@
+"""Blocks of all files → one checked configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tailrace.config.declare import BLOCKS, OTHER_BLOCKS, WORKSPACE, checked, fitted
+from tailrace.config.evaluate import Evaluator
+from tailrace.config.formats import Formats
+from tailrace.config.model import Config, ConnectionSpec, FormatSpec, OtherBlock, TableSpec, WorkspaceSpec
+from tailrace.config.names import Names
+from tailrace.config.partitions import Partitions
+from tailrace.config.places import Problem, Report
+from tailrace.config.sources import Sources
+from tailrace.config.syntax import Block
+from tailrace.config.tables import Tables, table_name
+from tailrace.config.values import Reference, Setting, Settings, Value, called, hide_secrets
+
+_LABELS = {"connection": 2, "table": 1, "workspace": 1, "locals": 0, "variable": 1}
+
+
+class Builder:
+    """Holds what has been read so far; every block is read once, those that others refer to first."""
+
+    def __init__(self, files: Sequence[Block], evaluator: Evaluator, report: Report) -> None:
+        self.report = report
+        self.evaluator = evaluator
+        self.blocks = [block for file in files for block in file.blocks if self._known(block)]
+        for file in files:
+            for attribute in file.attributes.values():
+                report.error(
+                    attribute.where, f"'{attribute.name}' stands outside of any block", "syntax",
+                    "put it inside a block, or inside locals { … }",
+                )  # fmt: skip
+        self.connections: Names[ConnectionSpec] = Names("connection", report)
+        self.workspaces: Names[WorkspaceSpec] = Names("workspace", report)
+        self.tables: Names[TableSpec] = Names("table", report)
+        self.formats = Formats(report)
+
+    def config(self) -> Config:
+        """Everything; raises ConfigErrors when anything is wrong."""
+        for block in self._of("connection"):
+            args = {name: hide_secrets(name, value) for name, value in self._any(block).items()}
+            kind, name = block.labels
+            self.connections.add(block.labels, ConnectionSpec(kind, name, args, block.where), block.where)
+        for block in self._of("format"):
+            self._format(block)
+        tables = Tables(self.report, self.evaluator, self.formats)
+        for block in self._of("table"):
+            self.tables.add(
+                (table_name(block.labels[0]),), tables.read(block, self.settings(block)), block.where
+            )
+        sources = Sources(self.report, self.settings, self.connection, self.formats)
+        for block in self._of("source"):
+            sources.declare(block)
+        self._workspaces()
+        partitions = Partitions(self.report, self.settings, self.other, sources, self.formats, self.tables)
+        for block in self._of("partition", "collection"):
+            partitions.read(block)
+        others = [self.other(block) for block in self._of(*OTHER_BLOCKS)] + partitions.tiers
+        self.report.check()
+        return Config(
+            partitions=partitions.named.values(),
+            connections=self.connections.values(),
+            formats=self.formats.named.values(),
+            tables=self.tables.values(),
+            workspaces=self.workspaces.values(),
+            sources=sources.named.values(),
+            others=tuple(others),
+            warnings=self.report.warnings,
+        )
+
+    def settings(self, block: Block) -> Settings:
+        """The block's attributes, evaluated."""
+        found = (self.evaluator.setting(attribute) for attribute in block.attributes.values())
+        return {setting.name: setting for setting in found if setting is not None}
+
+    def connection(self, setting: Setting) -> ConnectionSpec | None:
+        """The connection that an attribute names."""
+        if isinstance(setting.value, Reference) and setting.value.path[0] == "connection":
+            return self.connections.find(setting.value)
+        if setting.value is not None:
+            self.report.error(
+                setting.where, f"'{setting.name}' must be a connection, not {called(setting.value)}", "wrong-type",
+                "write connection.type.name",
+            )  # fmt: skip
+        return None
+
+    def other(self, block: Block) -> OtherBlock:
+        """A block that is kept as it stands."""
+        return OtherBlock(
+            block.kind,
+            block.labels,
+            self._any(block),
+            tuple(self.other(inner) for inner in block.blocks),
+            block.where,
+        )
+
+    def _any(self, block: Block) -> dict[str, Value]:
+        """Attributes of a block that takes any; references to connections must lead somewhere all the same."""
+        values: dict[str, Value] = {}
+        for name, setting in self.settings(block).items():
+            try:
+                values[name] = fitted(setting, "any", self.report)
+            except Problem as problem:
+                self.report.add(problem)
+            if isinstance(setting.value, Reference) and setting.value.path[0] == "connection":
+                self.connections.find(setting.value)
+        return values
+
+    def _known(self, block: Block) -> bool:
+        if block.kind not in BLOCKS:
+            self.report.unknown(block.where, "block", block.kind, BLOCKS)
+            return False
+        wanted = _LABELS.get(block.kind)
+        if wanted is not None and len(block.labels) != wanted:
+            labels = {0: "no label", 1: "one label, its name", 2: "two labels, its type and its name"}[wanted]
+            self.report.error(block.where, f"a {block.kind} block takes {labels}", "labels")
+            return False
+        return True
+
+    def _of(self, *kinds: str) -> list[Block]:
+        return [block for block in self.blocks if block.kind in kinds]
+
+    def _format(self, block: Block) -> None:
+        settings = self.settings(block)
+        kind = settings.pop("type", None)
+        if len(block.labels) == 2 and kind is None:
+            type_name, name = block.labels
+        elif len(block.labels) == 1 and kind is not None and isinstance(kind.value, str):
+            type_name, name = kind.value, block.labels[0]
+        else:
+            self.report.error(
+                block.where, "a format block takes a type and a name", "labels",
+                'write format "jsonl" "mine" { … }, or format "mine" { type = "jsonl" … }',
+            )  # fmt: skip
+            return
+        description = settings.get("description")
+        place = kind.where if kind else block.label_places[0]
+        made = self.formats.make(type_name, settings, place)
+        text = description.value if description and isinstance(description.value, str) else ""
+        spec = FormatSpec(type_name, name, made, text, block.where) if made is not None else None
+        self.formats.named.add(block.labels, spec, block.where)
+
+    def _workspaces(self) -> None:
+        blocks = {block.labels[0]: block for block in reversed(self._of("workspace"))}
+        for block in self._of("workspace"):
+            chain = [block]
+            while (base := self._base(chain[-1])) is not None:
+                if base not in blocks:
+                    self.report.unknown(chain[-1].where, "workspace", base, blocks)
+                    break
+                if blocks[base] in chain:
+                    self.report.error(block.where, f"workspace {base} is its own base", "circular-reference")
+                    break
+                chain.append(blocks[base])
+            self._workspace(chain)
+
+    def _base(self, block: Block) -> str | None:
+        base = self.settings(block).get("base")
+        if base is None or base.value is None:
+            return None
+        if (
+            isinstance(base.value, Reference)
+            and len(base.value.path) == 2
+            and base.value.path[0] == "workspace"
+        ):
+            return base.value.path[1]
+        self.report.error(base.where, "'base' must be a workspace", "wrong-type", "write workspace.name")
+        return None
+
+    def _workspace(self, chain: list[Block]) -> None:
+        settings: Settings = {}
+        for block in reversed(chain):
+            settings.update(self.settings(block))
+        settings.pop("base", None)
+        values = checked(settings, WORKSPACE, self.report)
+        connection = self.connection(settings["connection"]) if "connection" in values else None
+        path = values.pop("path", None)
+        values.pop("connection", None)
+        name = chain[0].labels[0]
+        spec = WorkspaceSpec(
+            name, path if isinstance(path, str) else None, connection, values, chain[0].where
+        )
+        self.workspaces.add((name,), spec, chain[0].where)

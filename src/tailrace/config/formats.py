@@ -1,0 +1,165 @@
+"""`format` blocks, `source_format` maps and layouts → formats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tailrace.config.declare import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, OF_TABLE, checked
+from tailrace.config.model import FormatSpec
+from tailrace.config.names import Names
+from tailrace.config.places import Report, Where, meant
+from tailrace.config.values import Reference, Setting, Settings, Value, called, settings_of
+from tailrace.core import registry
+from tailrace.core.formats import Delimited, Format, Grok, Json, Jsonl, Layout, Regex
+from tailrace.core.table import Table
+
+_PLAIN: dict[str, Format] = {"json": Json(), "jsonl": Jsonl(), "delimited": Delimited()}
+"Types that need no further attribute."
+
+
+class Formats:
+    """The named formats of a configuration, and how to make one where it is used."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.named: Names[FormatSpec] = Names("format", report)
+
+    def make(self, type_name: str, settings: Settings, where: Where) -> Format | None:
+        """A format of that type; None, and a note in the report, when it cannot be made."""
+        type_name = FORMAT_SYNONYMS.get(type_name, type_name)
+        if type_name not in FORMATS:
+            table = registry.find_table(type_name)
+            if table is not None:
+                return self._of_table(table, settings, where)
+            known = [*FORMATS, *FORMAT_SYNONYMS, *registry.table_names()]
+            self.report.unknown(where, "format type", type_name, known)
+            return None
+        values = checked(settings, FORMATS[type_name], self.report)
+        match type_name:
+            case "json":
+                if not self._keys_fit(settings):
+                    return None
+                return Json(
+                    _str(values, "records"), _str(values, "keys") or "same", _pairs(values, "field_map")
+                )
+            case "jsonl":
+                return (
+                    Jsonl(_str(values, "keys") or "same", _pairs(values, "field_map"))
+                    if self._keys_fit(settings)
+                    else None
+                )
+            case "delimited":
+                return self._delimited(values, settings)
+        if not values.get("layout"):
+            if "layout" not in settings:
+                self.report.error(
+                    where, f"a {type_name} format needs a layout", "missing-attribute", "add layout = `…`"
+                )
+            return None
+        layout = _str(values, "layout")
+        return Grok(layout, _pairs(values, "patterns")) if type_name == "grok" else Regex(layout)
+
+    def resolve(self, setting: Setting, table: Table | None) -> Format | None:
+        """The format that an attribute asks for: a reference, a map with a type, or a layout of the table's own kind."""
+        match setting.value:
+            case Reference(path=("format", *_)) as reference:
+                return self._refer(reference)
+            case dict() as given:
+                return self._inline(settings_of(given, setting), setting, table)
+            case str() as text:
+                return self._spelled(text, setting, table)
+        self.report.error(
+            setting.where, f"'{setting.name}' must be a format, not {called(setting.value)}", "wrong-type",
+            "write format.jsonl.default, { type = \"jsonl\" }, or a layout",
+        )  # fmt: skip
+        return None
+
+    def _inline(self, settings: Settings, setting: Setting, table: Table | None) -> Format | None:
+        kind = settings.pop("type", None)
+        if kind is not None and isinstance(kind.value, str):
+            return self.make(kind.value, settings, kind.where)
+        if kind is None and table is not None and isinstance(table.format, Layout):
+            return self._of_table(table, settings, setting.where)
+        self.report.error(
+            kind.where if kind else setting.where, "a format needs a type", "missing-attribute",
+            f'add type = "…"; known: {", ".join(FORMATS)}',
+        )  # fmt: skip
+        return None
+
+    def _spelled(self, text: str, setting: Setting, table: Table | None) -> Format | None:
+        if FORMAT_SYNONYMS.get(text, text) in _PLAIN:
+            return _PLAIN[FORMAT_SYNONYMS.get(text, text)]
+        if table is not None and isinstance(table.format, Layout):
+            return replace(table.format, text=text, also=())
+        self.report.error(
+            setting.where, f"'{text[:40]}' is no format", "unknown-format",
+            f"{meant(text, _PLAIN)} A layout needs its type: {{ type = \"grok\", layout = `…` }}",
+        )  # fmt: skip
+        return None
+
+    def _refer(self, reference: Reference) -> Format | None:
+        own = self.named.get(reference)
+        if own is not None:
+            return own.format
+        kind = FORMAT_SYNONYMS.get(reference.path[1], reference.path[1]) if len(reference.path) > 1 else ""
+        name = reference.path[2] if len(reference.path) > 2 else "default"
+        if len(reference.path) <= 3 and name == "default" and kind in _PLAIN:
+            return _PLAIN[kind]
+        table = registry.find_table(kind) if len(reference.path) in (2, 3) else None
+        presets = {preset.name: preset.format for preset in table.presets} if table else {}
+        if table is not None:
+            presets.setdefault("default", table.format)
+        if name in presets:
+            return presets[name]
+        self.named.miss(reference, [f"format.{kind}.{preset}" for preset in presets])
+        return None
+
+    def _of_table(self, table: Table, settings: Settings, where: Where) -> Format | None:
+        values = checked(settings, OF_TABLE, self.report)
+        layout = values.get("layout")
+        if layout is None:
+            return table.format
+        if not isinstance(table.format, Layout):
+            self.report.error(where, f"the format of {table.name} takes no layout", "unknown-attribute")
+            return None
+        # Whoever writes a layout means that one: the table's own alternatives would let other lines through.
+        return replace(table.format, text=str(layout), also=())
+
+    def _keys_fit(self, settings: Settings) -> bool:
+        keys = settings.get("keys")
+        if keys is None or keys.value in ("same", "camel", None):
+            return True
+        self.report.error(keys.where, '\'keys\' must be "same" or "camel"', "wrong-type")
+        return False
+
+    def _delimited(self, values: dict[str, Value], settings: Settings) -> Format:
+        for name in IGNORED_DELIMITED & settings.keys():
+            self.report.warn(settings[name].name_where, f"'{name}' has no effect here", "no-effect")
+        null = values.get("null_str", values.get("null_if", values.get("null_column_char")))
+        header = values.get("header")
+        plain = Delimited()
+        return Delimited(
+            delimiter=_str(values, "delimiter") or plain.delimiter,
+            header=header if isinstance(header, bool) else None,
+            quote=_str(values, "quote") if "quote" in values else plain.quote,
+            escape=_str(values, "escape") if "escape" in values else plain.escape,
+            comment=_str(values, "comment") or None,
+            null_str=null if isinstance(null, str) else None,
+            fields=_strs(values, "fields"),
+            field_map=_pairs(values, "field_map"),
+        )
+
+
+def _str(values: dict[str, Value], name: str) -> str:
+    value = values.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _strs(values: dict[str, Value], name: str) -> tuple[str, ...]:
+    value = values.get(name)
+    return value if isinstance(value, tuple) else ()
+
+
+def _pairs(values: dict[str, Value], name: str) -> tuple[tuple[str, str], ...]:
+    value = values.get(name)
+    return tuple((key, str(text)) for key, text in value.items()) if isinstance(value, dict) else ()

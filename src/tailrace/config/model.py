@@ -1,0 +1,124 @@
+"""What a configuration says, as values that remember where it was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tailrace.config.places import Problem, Where
+from tailrace.config.values import Value
+from tailrace.core.columns import Column
+from tailrace.core.formats import Format
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSpec:
+    """How to reach a service; secret values are wrapped (`Secret.reveal()`)."""
+
+    type: str
+    name: str
+    args: Mapping[str, Value]
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class FormatSpec:
+    """A named format."""
+
+    type: str
+    name: str
+    format: Format
+    description: str
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A `table` block: a table of its own, or additions to a built-in one; see `tables_for`."""
+
+    name: str
+    columns: tuple[Column, ...]
+    format: Format | None
+    description: str
+    null_if: str | None
+    map_fields: tuple[str, ...] | None
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """Where the rows of a partition come from."""
+
+    kind: str
+    name: str
+    args: Mapping[str, Value]
+    "What the kind of source itself understands; `file`: paths, file_layout, patterns."
+    format: Format | None
+    "None = the table's own."
+    connection: ConnectionSpec | None
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class OtherBlock:
+    """A block that is understood but whose machinery is not active yet."""
+
+    kind: str
+    labels: tuple[str, ...]
+    args: Mapping[str, Value]
+    blocks: tuple[OtherBlock, ...]
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSpec:
+    """The unit of collection: a table, a name, and one or more sources."""
+
+    table: str
+    name: str
+    sources: tuple[SourceSpec, ...]
+    filter: str | None
+    tp_index: str | None
+    where: Where
+    description: str = ""
+    later: Mapping[str, Value] = field(default_factory=dict)
+    "Attributes whose machinery is not active yet: store, retention …"
+    tiers: tuple[OtherBlock, ...] = ()
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.table}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSpec:
+    """Where a lake lies, and settings that go with it; those of `base` are already in."""
+
+    name: str
+    path: str | None
+    connection: ConnectionSpec | None
+    settings: Mapping[str, Value]
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All files together."""
+
+    partitions: tuple[PartitionSpec, ...] = ()
+    connections: tuple[ConnectionSpec, ...] = ()
+    formats: tuple[FormatSpec, ...] = ()
+    tables: tuple[TableSpec, ...] = ()
+    workspaces: tuple[WorkspaceSpec, ...] = ()
+    sources: tuple[SourceSpec, ...] = ()
+    others: tuple[OtherBlock, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+    files: tuple[str, ...] = ()
+
+    def table(self, name: str) -> TableSpec | None:
+        """The `table` block of that name."""
+        return next((spec for spec in self.tables if spec.name == name), None)
+
+    def workspace(self, name: str) -> WorkspaceSpec | None:
+        """The `workspace` block of that name."""
+        return next((spec for spec in self.workspaces if spec.name == name), None)

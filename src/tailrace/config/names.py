@@ -1,0 +1,83 @@
+"""Blocks by name: one of each, and what a reference finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Generic, TypeVar
+
+from tailrace.config.declare import NAME
+from tailrace.config.places import Report, Where, meant
+from tailrace.config.values import Reference
+
+T = TypeVar("T")
+
+
+class Names(Generic[T]):
+    """The blocks of one kind, by their labels."""
+
+    def __init__(self, kind: str, report: Report, synonyms: Mapping[str, str] | None = None) -> None:
+        self.kind = kind
+        self.report = report
+        self.synonyms = synonyms or {}
+        self._found: dict[tuple[str, ...], tuple[T | None, Where]] = {}
+
+    def add(self, labels: tuple[str, ...], value: T | None, where: Where) -> None:
+        """Keep a block under its labels; None = declared, but broken, so that references to it are not errors too."""
+        labels = self._plain(labels)
+        if labels in self._found:
+            first = self._found[labels][1]
+            self.report.error(
+                where,
+                f"{self.kind} {'.'.join(labels)} already exists",
+                "duplicate-name",
+                f"it is declared at {first}",
+            )
+            return
+        if not all(NAME.fullmatch(label) for label in labels):
+            bad = next(label for label in labels if not NAME.fullmatch(label))
+            self.report.error(
+                where,
+                f"'{bad}' is not a name",
+                "bad-name",
+                "use letters, digits, underscores, dashes and blanks",
+            )
+        self._found[labels] = (value, where)
+
+    def values(self) -> tuple[T, ...]:
+        return tuple(value for value, _ in self._found.values() if value is not None)
+
+    def holds(self, reference: Reference) -> bool:
+        return self._match(reference) is not None
+
+    def get(self, reference: Reference) -> T | None:
+        """The block that `kind.a.b` names; `kind.b` will do where only one block ends so."""
+        labels = self._match(reference)
+        return self._found[labels][0] if labels is not None else None
+
+    def find(self, reference: Reference) -> T | None:
+        """The same, with a note in the report when there is no such block."""
+        if not self.holds(reference):
+            self.miss(reference, ())
+        return self.get(reference)
+
+    def miss(self, reference: Reference, others: Iterable[str]) -> None:
+        """Note a reference that leads nowhere, unless its block exists and is only broken."""
+        if self.holds(reference):
+            return
+        known = [".".join((self.kind, *labels)) for labels in self._found]
+        self.report.error(
+            reference.where,
+            f"{reference} does not exist",
+            "dangling-reference",
+            meant(str(reference), [*known, *others]),
+        )
+
+    def _match(self, reference: Reference) -> tuple[str, ...] | None:
+        labels = self._plain(reference.path[1:])
+        if labels in self._found:
+            return labels
+        ends = [found for found in self._found if len(labels) == 1 and found[-1:] == labels]
+        return ends[0] if len(ends) == 1 else None
+
+    def _plain(self, labels: tuple[str, ...]) -> tuple[str, ...]:
+        return (self.synonyms.get(labels[0], labels[0]), *labels[1:]) if labels else labels

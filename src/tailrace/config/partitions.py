@@ -1,0 +1,204 @@
+"""`partition` blocks (synonym `collection`), and the tiers that the same word may mean."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from tailrace.config.declare import LATER, PARTITION, checked
+from tailrace.config.formats import Formats
+from tailrace.config.model import OtherBlock, PartitionSpec, SourceSpec, TableSpec
+from tailrace.config.names import Names
+from tailrace.config.places import Report, Where
+from tailrace.config.sources import Sources
+from tailrace.config.syntax import Block
+from tailrace.config.tables import made, table_name
+from tailrace.config.values import Reference, Setting, Settings, called
+from tailrace.core import registry
+from tailrace.core.table import TP_COLUMNS, Table
+
+_COLUMN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+class Partitions:
+    """Reads partitions; everything they refer to has been read before."""
+
+    def __init__(
+        self,
+        report: Report,
+        settings: Callable[[Block], Settings],
+        other: Callable[[Block], OtherBlock],
+        sources: Sources,
+        formats: Formats,
+        tables: Names[TableSpec],
+    ) -> None:
+        self.report = report
+        self.settings = settings
+        self.other = other
+        self.sources = sources
+        self.formats = formats
+        self.declared = tables
+        self.named: Names[PartitionSpec] = Names("partition", report)
+        self.tiers: list[OtherBlock] = []
+        self._tables: dict[str, Table | None] = {}
+
+    def read(self, block: Block) -> None:
+        """Keep a partition, or a tier where the block is one."""
+        if len(block.labels) < 2 and {"path", "location"} & block.attributes.keys():
+            self.tiers.append(replace(self.other(block), kind="tier"))
+            return
+        settings = self.settings(block)
+        named = self._table_and_name(block, settings)
+        if named is None:
+            return
+        table_name, name, place = named
+        table = self._table(table_name, place)
+        values = checked(settings, PARTITION, self.report)
+        self._index(settings.get("tp_index"), table)
+        default = settings.get("source_format")
+        sources = self._sources(block, settings, table, default if "source_format" in values else None)
+        tiers = [inner for inner in block.blocks if inner.kind in ("partition", "tier")]
+        for inner in block.blocks:
+            if inner.kind not in ("source", "partition", "tier"):
+                self.report.unknown(inner.where, "block", inner.kind, ["source", "tier"])
+        index, condition, text = (values.get(attr) for attr in ("tp_index", "filter", "description"))
+        spec = PartitionSpec(
+            table=table_name,
+            name=name,
+            sources=tuple(sources),
+            filter=condition if isinstance(condition, str) else None,
+            tp_index=index if isinstance(index, str) else None,
+            where=block.where,
+            description=text if isinstance(text, str) else "",
+            later={attr: value for attr, value in values.items() if attr in LATER},
+            tiers=tuple(replace(self.other(tier), kind="tier") for tier in tiers),
+        )
+        self.named.add((table_name, name), spec, block.where)
+
+    def _table_and_name(self, block: Block, settings: Settings) -> tuple[str, str, Where] | None:
+        asked = settings.get("table") or settings.get("type")
+        if len(block.labels) == 2 and asked is None:
+            return table_name(block.labels[0]), block.labels[1], block.label_places[0]
+        if len(block.labels) == 1 and asked is not None:
+            match asked.value:
+                case str() as name:
+                    return table_name(name), block.labels[0], asked.where
+                case Reference(path=("table", name)):
+                    return table_name(name), block.labels[0], asked.where
+            self.report.error(
+                asked.where,
+                f"'{asked.name}' must be a table, not {called(asked.value)}",
+                "wrong-type",
+                "write table.name",
+            )
+        elif not {"table", "type"} & block.attributes.keys() - settings.keys():
+            self.report.error(
+                block.where, f"a {block.kind} takes a table and a name", "labels",
+                f'write {block.kind} "table" "name" {{ … }}, or {block.kind} "name" {{ type = "table" … }}',
+            )  # fmt: skip
+        return None
+
+    def _table(self, name: str, place: Where) -> Table | None:
+        """The table as partitions see it; None, and a note in the report, when there is none."""
+        if name not in self._tables:
+            reference = Reference(("table", name), place)
+            spec = self.declared.get(reference)
+            builtin = registry.find_table(name)
+            self._tables[name] = made(spec, builtin) if spec is not None else builtin
+        table = self._tables[name]
+        if table is None and not self.declared.holds(Reference(("table", name), place)):
+            known = [
+                *registry.table_names(),
+                *registry.ALIASES,
+                *(spec.name for spec in self.declared.values()),
+            ]
+            self.report.unknown(place, "table", name, known)
+        return table
+
+    def _index(self, setting: Setting | None, table: Table | None) -> None:
+        """`tp_index` must name a column; where fields map themselves, any name may turn out to be one."""
+        if setting is None or not isinstance(setting.value, str):
+            return
+        if not _COLUMN.fullmatch(setting.value):
+            self.report.error(
+                setting.where,
+                f"tp_index '{setting.value}' is not a column name",
+                "bad-name",
+                "expressions are not taken",
+            )
+        elif table is not None and not table.map_fields:
+            columns = [column.name for column in (*table.columns, *TP_COLUMNS)]
+            if setting.value.split(".")[0] not in columns:
+                self.report.unknown(setting.where, "column", setting.value, columns)
+
+    def _sources(
+        self, block: Block, settings: Settings, table: Table | None, default: Setting | None
+    ) -> list[SourceSpec]:
+        """The partition's sources, each with a name of its own."""
+        found = [self.sources.read(inner, table) for inner in block.blocks if inner.kind == "source"]
+        if "source" in settings:
+            found += [
+                self._referred(value, settings["source"], table) for value in _items(settings["source"])
+            ]
+        elif not found and "source" not in block.attributes:
+            name = " ".join(block.labels)
+            self.report.error(
+                block.where,
+                f"{block.kind} {name} has no source",
+                "missing-source",
+                'add source "file" { paths = ["…"] }',
+            )
+        fallback = self.formats.resolve(default, table) if default is not None else None
+        sources = [source for source in found if source is not None]
+        if fallback is not None:
+            sources = [replace(source, format=source.format or fallback) for source in sources]
+        self._format_is_known(table, sources)
+        return self._numbered(sources)
+
+    def _referred(self, value: object, setting: Setting, table: Table | None) -> SourceSpec | None:
+        if isinstance(value, Reference) and value.path[0] == "source":
+            spec = self.sources.named.find(value)
+            return self.sources.again(spec, table) if spec is not None else None
+        self.report.error(
+            setting.where, f"'source' must be a source or a list of them, not {called(value)}", "wrong-type",
+            "write source.kind.name",
+        )  # fmt: skip
+        return None
+
+    def _format_is_known(self, table: Table | None, sources: Iterable[SourceSpec]) -> None:
+        spec = (
+            self.declared.get(Reference(("table", table.name), next(iter(sources)).where))
+            if table and sources
+            else None
+        )
+        if (
+            table is None
+            or spec is None
+            or spec.format is not None
+            or registry.find_table(table.name) is not None
+        ):
+            return
+        for source in sources:
+            if source.format is None:
+                self.report.warn(
+                    source.where, f"neither table {table.name} nor this source names a format; JSON lines are assumed",
+                    "no-format", "add format = format.jsonl.default, or the one that fits",
+                )  # fmt: skip
+
+    def _numbered(self, sources: Iterable[SourceSpec]) -> list[SourceSpec]:
+        """Sources without a name are called after their kind; the second of a kind gets `_2`."""
+        named: dict[str, SourceSpec] = {}
+        for source in sources:
+            name, number = source.name, 1
+            if name in named and name != source.kind:
+                self.report.error(source.where, f"source {name} already exists here", "duplicate-name")
+            while name in named:
+                number += 1
+                name = f"{source.name}_{number}"
+            named[name] = replace(source, name=name)
+        return list(named.values())
+
+
+def _items(setting: Setting) -> list[object]:
+    return setting.value if isinstance(setting.value, list) else [setting.value]
