@@ -1,0 +1,49 @@
+"""Where bytes come from. A kind of source is a module of this package with `make` and `open_artifact`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Mapping
+from types import ModuleType
+from typing import BinaryIO, cast
+
+from tailrace.core import Artifact
+from tailrace.core.registry import unknown
+from tailrace.sources.base import Found, Skipped, Source, Unreadable, is_transient
+
+__all__ = [
+    "Found",
+    "Skipped",
+    "Source",
+    "Unreadable",
+    "is_transient",
+    "make_source",
+    "open_artifact",
+    "source_kinds",
+]
+
+
+def make_source(kind: str, args: Mapping[str, object]) -> Source:
+    """The source of that kind; ConfigError when the kind or an argument is wrong."""
+    return cast(Source, _module(kind).make(args))
+
+
+def open_artifact(artifact: Artifact) -> BinaryIO:
+    """The stored bytes of an artifact, from nothing but itself: this is what tasks call."""
+    return cast(BinaryIO, _module(artifact.source_type).open_artifact(artifact))
+
+
+def source_kinds() -> list[str]:
+    """All kinds of source, sorted."""
+    names = [m.name for m in pkgutil.iter_modules(__path__)]
+    return sorted(n for n in names if hasattr(importlib.import_module(f"{__name__}.{n}"), "make"))
+
+
+def _module(kind: str) -> ModuleType:
+    if kind.isidentifier() and importlib.util.find_spec(f"{__name__}.{kind}"):
+        module = importlib.import_module(f"{__name__}.{kind}")
+        if hasattr(module, "make"):
+            return module
+    raise unknown("source", kind, source_kinds())

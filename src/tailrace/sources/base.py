@@ -1,0 +1,85 @@
+"""What every source offers: artifacts of a time range, and their bytes."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol
+
+from tailrace.core import Artifact, SourceError, TimeRange
+
+GONE = "source.gone"
+DENIED = "source.denied"
+SPECIAL = "source.special"
+IO = "source.io"
+TRANSIENT = frozenset({IO})
+"Codes after which trying again may help; the others stay true until somebody acts."
+
+_CODES = {
+    errno.ENOENT: GONE,
+    errno.ENOTDIR: GONE,
+    errno.ELOOP: GONE,
+    errno.ENAMETOOLONG: GONE,
+    errno.EACCES: DENIED,
+    errno.EPERM: DENIED,
+    errno.EISDIR: SPECIAL,
+    errno.ENXIO: SPECIAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Something that should be collected and cannot be: reported, and the rest goes on."""
+
+    location: str
+    reason: str
+    uri: str
+    code: str = IO
+
+    @property
+    def transient(self) -> bool:
+        return self.code in TRANSIENT
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """How many files were passed over on purpose, why, and one of them; comes last, once per reason."""
+
+    reason: str
+    "`layout`: the path does not match `file_layout`; `name`: hidden, temporary or an editor's copy."
+    count: int
+    example: str
+
+
+Found = Artifact | Unreadable | Skipped
+
+
+class Source(Protocol):
+    """A place that holds artifacts; made from plain values, so that it can be sent anywhere."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def discover(self, window: TimeRange) -> Iterator[Found]:
+        """Artifacts that may hold rows of the window, in a stable order, and what could not be listed."""
+        ...
+
+    def open(self, artifact: Artifact) -> BinaryIO:
+        """The artifact's bytes as stored; SourceError `source.gone`, `.denied`, `.special` or `.io`."""
+        ...
+
+
+def is_transient(error: SourceError) -> bool:
+    """May the same call succeed a moment later?"""
+    return error.code in TRANSIENT
+
+
+def os_code(error: OSError) -> str:
+    """The source code of an error of the operating system."""
+    return _CODES.get(error.errno or 0, IO)
+
+
+def os_reason(error: OSError) -> str:
+    """The error in the system's own words, without number and path."""
+    return (error.strerror or str(error) or type(error).__name__).lower()

@@ -1,0 +1,194 @@
+"""`file_layout`: a grok pattern over the path below the base, and what it says about time.
+
+Everything between the `%{…}` is a regular expression. `%{DATA}` stays within one segment of the path: only
+then can whole directories be passed over unread. At the very beginning of a layout it may span several, so
+that `%{DATA}.log` and `(%{DATA:prefix}/)?AWSLogs/…` mean what they mean elsewhere.
+`%{GREEDYDATA}` always may. Of a name that is captured twice the last wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from functools import cached_property
+from typing import cast
+
+import regex
+
+from tailrace.core import ConfigError, TimeRange
+from tailrace.core.registry import nearest
+from tailrace.sources.calendar_bands import Band, bands, last_day, path_days
+
+_TOKEN = re.compile(r"%\{(\w+)(?::(\w+))?(?::\w+)?\}")
+_BEGINNING = re.compile(r"(?:\(\?:|[(^])*")
+_SECONDS_PER_PATH = 1.0
+"Users' patterns may backtrack without end; a path never needs this long."
+
+_DATA_ANYWHERE = ".*?"
+PATTERNS: dict[str, str] = {
+    "DATA": "[^/]*?",
+    "GREEDYDATA": ".*",
+    "NOTSPACE": r"[^\s/]+",
+    "SPACE": r"\s*",
+    "WORD": r"\b\w+\b",
+    "USERNAME": r"[\w.-]+",
+    "USER": r"[\w.-]+",
+    "HOSTNAME": r"[\w-]+(?:\.[\w-]+)*\.?",
+    "IPV4": r"\d{1,3}(?:\.\d{1,3}){3}",
+    "UUID": r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}",
+    "INT": r"[+-]?\d+",
+    "POSINT": r"[1-9]\d*",
+    "NONNEGINT": r"\d+",
+    "NUMBER": r"[+-]?\d+(?:\.\d+)?",
+    "BASE10NUM": r"[+-]?\d+(?:\.\d+)?",
+    "BASE16NUM": r"(?:0[xX])?[0-9A-Fa-f]+",
+    "YEAR": r"\d{4}|\d{2}",
+    "MONTH": r"(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sep(?:tember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)",
+    "MONTHNUM": "1[0-2]|0?[1-9]",
+    "MONTHNUM2": "1[0-2]|0[1-9]",
+    "MONTHDAY": r"[12]\d|3[01]|0?[1-9]",
+    "HOUR": r"2[0-3]|[01]?\d",
+    "MINUTE": r"[0-5]?\d",
+    "SECOND": r"(?:60|[0-5]?\d)(?:[.,]\d+)?",
+    "ISO8601_TIMEZONE": r"Z|[+-]\d\d:?\d\d",
+    "TIMESTAMP_ISO8601": r"\d{4}-?\d\d-?\d\d[T ]?\d\d:?\d\d(?::?\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?",
+}
+_BOUNDED_BY = {"YEAR": "year", "MONTHNUM": "month", "MONTHNUM2": "month", "MONTHDAY": "day"}
+"Patterns that can be narrowed to a time range, when they capture that name."
+
+
+@dataclass(frozen=True, slots=True)
+class PathMatch:
+    """What a path says."""
+
+    fields: tuple[tuple[str, str], ...]
+    first: date | None
+    "First and last day that the path can mean; None where it does not say."
+    last: date | None
+    hour: int | None
+
+    @property
+    def day(self) -> date | None:
+        return self.first if self.first == self.last else None
+
+    def meets(self, window: TimeRange) -> bool:
+        """May an artifact with this path hold rows of the window?"""
+        if self.first is None or self.last is None:
+            return True
+        ends_after_start = window.start is None or self.last >= window.start.date()
+        return ends_after_start and (window.end is None or self.first <= last_day(window.end))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A compiled `file_layout`."""
+
+    text: str
+    patterns: tuple[tuple[str, str], ...] = ()
+
+    @cached_property
+    def _whole(self) -> regex.Pattern[str]:
+        return regex.compile(self._expand({}), regex.DOTALL)
+
+    def match(self, path: str) -> PathMatch | None:
+        """The path below the base, with `/` between its segments."""
+        found = self._timed(self._whole, path, partial=False)
+        if found is None:
+            return None
+        fields = {name: value for name, value in found.groupdict().items() if value is not None}
+        first, last, hour = path_days(fields)
+        return PathMatch(tuple(fields.items()), first, last, hour)
+
+    def directories(self, window: TimeRange) -> DirectoryRule:
+        """Which directories can hold a match whose date meets the window."""
+        narrowed = {self._expand(band) for band in bands(window)}
+        return DirectoryRule(self, [regex.compile(p, regex.DOTALL) for p in sorted(narrowed)])
+
+    def _timed(self, pattern: regex.Pattern[str], path: str, *, partial: bool) -> regex.Match[str] | None:
+        try:
+            return pattern.fullmatch(path, partial=partial, timeout=_SECONDS_PER_PATH)
+        except TimeoutError:
+            raise ConfigError(
+                f"file_layout takes more than {_SECONDS_PER_PATH:g} s on the path {path!r}",
+                code="config.slow-layout",
+                hint="avoid nested repetitions such as (a+)+",
+            ) from None
+
+    def _expand(self, band: Band) -> str:
+        own = dict(self.patterns)
+        names = [m[2] for text in (self.text, *own.values()) for m in _TOKEN.finditer(text)]
+        beginning = cast("re.Match[str]", _BEGINNING.match(self.text)).end()
+
+        def body(token: re.Match[str]) -> str:
+            pattern, name = token[1], token[2]
+            if pattern in own:
+                inner = _TOKEN.sub(body, own[pattern])
+            elif pattern == "DATA" and token.string is self.text and token.start() <= beginning:
+                inner = _DATA_ANYWHERE
+            elif _BOUNDED_BY.get(pattern) == name and names.count(name) == 1:
+                # Only a name captured once: of two the last wins, and the first may lie outside the range.
+                inner = band.get(name) or PATTERNS[pattern]
+            else:
+                inner = PATTERNS[pattern]
+            return f"(?P<{name}>{inner})" if name else f"(?:{inner})"
+
+        return _TOKEN.sub(body, self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryRule:
+    """Passes over directories below which no path can match."""
+
+    layout: Layout
+    narrowed: Sequence[regex.Pattern[str]]
+
+    def may_hold(self, directory: str) -> bool:
+        """The directory's path below the base, without a slash at its end."""
+        opening = directory + "/"
+        return any(self.layout._timed(p, opening, partial=True) is not None for p in self.narrowed)
+
+
+def compile_layout(text: str, patterns: Mapping[str, str] | None = None) -> Layout:
+    """Check a layout and its own patterns; ConfigError says what is wrong and at which character."""
+    own = dict(patterns or {})
+    _check("file_layout", text, own)
+    for name, body in own.items():
+        _check(f"pattern '{name}'", body, own)
+        _refuse_recursion(name, own)
+    return Layout(text.lstrip("/"), tuple(own.items()))
+
+
+def _check(what: str, text: str, own: Mapping[str, str]) -> None:
+    for at in (m.start() for m in re.finditer(r"%\{", text)):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise _wrong(what, text, at, "a token that is not %{PATTERN} or %{PATTERN:name}")
+        if token[1] not in own and token[1] not in PATTERNS:
+            guess = nearest(token[1], [*own, *PATTERNS])
+            remedy = f"did you mean '{guess}'?" if guess else "define it in `patterns`"
+            raise _wrong(what, text, at, f"unknown pattern '{token[1]}'", remedy)
+    # Tokens become as many letters, so that positions in the error are positions in the text.
+    skeleton = _TOKEN.sub(lambda m: "x" * len(m[0]), text)
+    try:
+        regex.compile(skeleton)
+    except regex.error as error:
+        hint = "a layout is grok, not a glob: write %{DATA} for *" if text.startswith("*") else None
+        raise _wrong(what, text, error.pos or 0, str(error.msg), hint) from None
+
+
+def _refuse_recursion(name: str, own: Mapping[str, str]) -> None:
+    inside, todo = set[str](), [name]
+    while todo:
+        uses = {m[1] for m in _TOKEN.finditer(own.get(todo.pop(), ""))} & own.keys()
+        if name in uses:
+            raise _wrong(f"pattern '{name}'", own[name], 0, "it contains itself")
+        todo.extend(uses - inside)
+        inside |= uses
+
+
+def _wrong(what: str, text: str, at: int, problem: str, hint: str | None = None) -> ConfigError:
+    message = f"{what}: {problem} at character {at + 1} of {text!r}"
+    return ConfigError(message, code="config.bad-layout", hint=hint)
