@@ -1,0 +1,185 @@
+"""The numbered intents of a partition, and what the Delta log decided on each.
+
+Intent n is a ledger segment. The log's `tailrace/<partition>` = F says that all up to F are decided, and
+`tailrace/<partition>/ok` = F that F itself is valid. A refused intent is voided before the next begins, so
+every segment below F counts as it stands.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tailrace.core.errors import LakeError
+from tailrace.lake import ledger as book
+from tailrace.lake import runs
+from tailrace.lake.ledger import Ledger, Segment
+from tailrace.lake.objects import put, put_if_absent
+from tailrace.lake.paths import PARTITION_COLUMNS, Lake, encode_value
+from tailrace.lake.snapshot import active_files
+from tailrace.lake.steps import reached
+from tailrace.lake.table import ATTEMPTS, exists, open_or_create, open_table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from deltalake.transaction import AddAction, RemoveAction
+
+
+def read_ledger(lake: Lake, table: str, partition: str) -> Ledger:
+    """What has been collected, for those who only look."""
+    root = lake.table_root(table)
+    if not exists(root):
+        return Ledger()
+    decided, valid = _decided(open_table(root), partition)
+    return book.load_ledger(lake.meta("ledger", table, partition), decided, valid == decided)
+
+
+def _app(partition: str) -> str:
+    return f"tailrace/{encode_value(partition)}"
+
+
+def _decided(delta: DeltaTable, partition: str) -> tuple[int, int]:
+    decided = delta.transaction_version(_app(partition))
+    valid = delta.transaction_version(f"{_app(partition)}/ok")
+    return decided or 0, valid or 0
+
+
+class Intents:
+    """One run's view of a partition's intents; `delta` is the snapshot from which it commits."""
+
+    def __init__(self, lake: Lake, table: str, partition: str, run: str, schema: pa.Schema) -> None:
+        self.lake, self.table, self.partition, self.run = lake, table, partition, run
+        self.root = lake.table_root(table)
+        self.directory = lake.meta("ledger", table, partition)
+        self.delta = open_or_create(lake, table, schema)
+
+    def refresh(self) -> None:
+        """Move on to the latest snapshot."""
+        self.delta.update_incremental()
+
+    def decided(self) -> tuple[int, int]:
+        """The last number that the log decided, and the last one it made valid."""
+        return _decided(self.delta, self.partition)
+
+    def ledger(self) -> Ledger:
+        """The fold of everything valid."""
+        decided, valid = self.decided()
+        return book.load_ledger(self.directory, decided, valid == decided)
+
+    def path(self, sequence: int) -> Path:
+        return book.segment_path(self.directory, sequence)
+
+    def declare(self, segment: Segment) -> bool:
+        """Write an intent; False when the number is taken."""
+        return put_if_absent(self.path(segment.sequence), book.segment_bytes(segment), self.run)
+
+    def transact(self, actions: list[AddAction | RemoveAction], sequence: int, *, is_ok: bool) -> None:
+        """Commit from the snapshot at hand. It fails if anyone has decided on this partition since."""
+        from deltalake import CommitProperties
+        from deltalake.transaction import Transaction
+
+        app = _app(self.partition)
+        apps = [app, f"{app}/ok"] if is_ok else [app]
+        metadata = {
+            "tailrace.run": self.run,
+            "tailrace.partition": self.partition,
+            "tailrace.sequence": sequence,
+        }
+        self.delta.create_write_transaction(
+            actions,
+            "append",
+            self.delta.schema(),
+            partition_by=list(PARTITION_COLUMNS),
+            commit_properties=CommitProperties(
+                custom_metadata=metadata, app_transactions=[Transaction(app, sequence) for app in apps]
+            ),
+        )
+
+    def is_ours(self, sequence: int) -> bool:
+        """Has this run's intent become true?"""
+        decided, valid = self.decided()
+        if decided < sequence or (decided == sequence and valid != sequence):
+            return False
+        segment = book.read_segment(self.directory, sequence)
+        return segment.run == self.run and not segment.is_void
+
+    def settle_all(self) -> int:
+        """Refuse every intent that the log has not decided; returns how many there were."""
+        self.refresh()
+        decided, valid = self.decided()
+        if valid != decided:
+            self._void(decided)
+        undecided = [n for n in book.segment_numbers(self.directory) if n > decided]
+        for sequence in undecided:
+            self.settle(sequence)
+        return len(undecided)
+
+    def settle(self, sequence: int) -> None:
+        """Refuse an intent: in the log first, so that a sleeping writer loses; then delete its files."""
+        from deltalake.exceptions import CommitFailedError
+
+        for _ in range(ATTEMPTS):
+            if self.decided()[0] >= sequence:
+                break
+            # Overtaken by the intent's own writer, it has won; by another partition, we try again.
+            with suppress(CommitFailedError):
+                self.transact([], sequence, is_ok=False)
+            self.refresh()
+        reached("recovery-decided")
+        decided, valid = self.decided()
+        if decided < sequence:
+            raise self.busy()
+        if decided == sequence and valid != sequence:
+            self._void(sequence)
+
+    def fence(self) -> int:
+        """Take a number, so that no run begun earlier can commit files that are about to be deleted."""
+        settled = 0
+        while True:
+            sequence = self.decided()[0] + 1
+            is_taken = not self.declare(Segment(sequence=sequence, run=self.run, kind="void"))
+            reached("recovery-fenced")
+            self.settle(sequence)
+            if not is_taken:
+                return settled
+            settled += 1
+
+    def delete_orphans(self, run: str, since: int) -> int:
+        """Delete files of a run that no valid intent after `since` names; returns how many."""
+        files = set(runs.files_of_run(self.lake, self.table, self.partition, run))
+        quarantine = set(runs.quarantine_of_run(self.lake, self.table, self.partition, run))
+        if not files and not quarantine:
+            return 0
+        decided, valid = self.decided()
+        for sequence in range(since + 1, decided + (valid == decided)):
+            segment = book.read_segment(self.directory, sequence)
+            files.difference_update(segment.files)
+            quarantine.difference_update(segment.quarantine)
+        if files:
+            files.difference_update(f.path for f in active_files(self.delta, self.partition))
+        self._delete(files, quarantine)
+        return len(files) + len(quarantine)
+
+    def busy(self) -> LakeError:
+        return LakeError(
+            "others keep changing the table", code="lake.busy", where=str(self.root), hint="try again later"
+        )
+
+    def _void(self, sequence: int) -> None:
+        segment = book.read_segment(self.directory, sequence)
+        if segment.is_void:
+            return
+        self._delete(set(segment.files), set(segment.quarantine))
+        reached("recovery-files-deleted")
+        void = Segment(sequence=sequence, run=segment.run, kind="void")
+        put(self.path(sequence), book.segment_bytes(void), self.run)
+        reached("recovery-segment-voided")
+
+    def _delete(self, files: set[str], quarantine: set[str]) -> None:
+        for path in files:
+            (self.root / path).unlink(missing_ok=True)
+        for name in quarantine:
+            (self.lake.meta("quarantine", self.table, self.partition) / name).unlink(missing_ok=True)

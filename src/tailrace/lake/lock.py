@@ -1,0 +1,78 @@
+"""One process at a time changes a partition. The kernel drops the lock with the process, however it ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from tailrace.core.errors import LockedError
+from tailrace.lake.paths import Lake
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who holds a lock."""
+
+    pid: int
+    host: str
+    command: str
+    since: str
+
+
+@contextmanager
+def partition_lock(lake: Lake, table: str, partition: str, command: str) -> Iterator[None]:
+    """Hold the partition for the length of the block, or say at once who does."""
+    path = lake.meta("locks", table, partition).with_suffix(".lock")
+    handle = _acquire(path, f"{table}.{partition}")
+    try:
+        holder = Holder(os.getpid(), socket.gethostname(), command, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, msgspec.json.encode(holder), 0)
+        yield
+        os.ftruncate(handle, 0)
+    finally:
+        os.close(handle)
+
+
+def _acquire(path: Path, name: str) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            content = os.pread(handle, 65536, 0)
+            os.close(handle)
+            raise _locked(content, name, path) from None
+        if _is_same_file(handle, path):
+            return handle
+        # Someone removed the file between open and lock: what we hold is not what others will see.
+        os.close(handle)
+
+
+def _is_same_file(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.stat())
+    except FileNotFoundError:
+        return False
+
+
+def _locked(content: bytes, name: str, path: Path) -> LockedError:
+    try:
+        holder = msgspec.json.decode(content, type=Holder)
+        by = f"process {holder.pid} on {holder.host} (`{holder.command}`) since {holder.since}"
+    except msgspec.DecodeError:
+        by = "another process"
+    return LockedError(
+        f"partition {name} is held by {by}",
+        where=str(path),
+        hint="wait for it to end, or stop it; a lock never outlives its process",
+    )

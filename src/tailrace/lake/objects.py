@@ -1,0 +1,41 @@
+"""Small metadata objects: written whole or not at all, and never over each other by accident."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tailrace.lake.steps import reached
+
+STAGED = ".tmp"
+
+
+def put_if_absent(path: Path, data: bytes, owner: str) -> bool:
+    """Create the object; False when it exists, or when someone cleared away what was staged for it."""
+    staged = _stage(path, data, owner)
+    reached("segment-staged")
+    try:
+        os.link(staged, path)
+    except (FileExistsError, FileNotFoundError):
+        return False
+    finally:
+        staged.unlink(missing_ok=True)
+    return True
+
+
+def put(path: Path, data: bytes, owner: str) -> None:
+    """Create or replace the object in one step."""
+    os.replace(_stage(path, data, owner), path)
+
+
+def clear_staged(directory: Path) -> None:
+    """Remove what writers that died had staged; the caller holds the partition's lock."""
+    for staged in directory.glob(f"*{STAGED}"):
+        staged.unlink(missing_ok=True)
+
+
+def _stage(path: Path, data: bytes, owner: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    staged = path.with_name(f"{path.name}.{owner}{STAGED}")
+    staged.write_bytes(data)
+    return staged

@@ -1,0 +1,112 @@
+"""What queries and listings see: the files of one version of a table, straight from the Delta log."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.lake.paths import Lake, decode_value
+from tailrace.lake.rewrite import ActiveFile
+from tailrace.lake.table import exists, open_table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+_RENAMED = {
+    "size_bytes": "size",
+    "num_records": "rows",
+    "partition.tp_partition": "tp_partition",
+    "partition.tp_index": "tp_index",
+    "partition.tp_date": "tp_date",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One version of a table."""
+
+    table: str
+    root: Path
+    version: int
+    schema: pa.Schema
+    "With `tailrace.type` and `comment` as field metadata."
+    files: pa.Table
+    """One row per file: `path` (under `root`), `size`, `rows`, `tp_partition`, `tp_index`, `tp_date`,
+    and `min.<column>`, `max.<column>`, `null_count.<column>` with dotted paths for struct fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much of something there is."""
+
+    partition: str | None
+    "None for a whole table."
+    files: int
+    bytes: int
+    rows: int
+    first: date | None
+    last: date | None
+
+
+def tables(lake: Lake) -> list[str]:
+    """Tables that exist in the workspace, with or without rows."""
+    if not lake.data_root.is_dir():
+        return []
+    names = (p for p in os.listdir(lake.data_root) if p.startswith("tp_table="))
+    return sorted(decode_value(n.partition("=")[2]) for n in names if exists(lake.data_root / n))
+
+
+def snapshot(lake: Lake, table: str) -> Snapshot:
+    """The latest version of a table."""
+    root = lake.table_root(table)
+    delta = open_table(root)
+    return Snapshot(table, root, delta.version(), pa.schema(delta.schema()), _add_actions(delta))
+
+
+def table_extent(snapshot: Snapshot) -> Extent:
+    """The whole table."""
+    return _extent(None, snapshot.files)
+
+
+def partition_extents(snapshot: Snapshot) -> list[Extent]:
+    """Each partition that has files, by name."""
+    column = snapshot.files.column("tp_partition")
+    names = sorted(pc.unique(column).to_pylist())
+    return [_extent(n, snapshot.files.filter(pc.equal(column, n))) for n in names]
+
+
+def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None = None) -> list[ActiveFile]:
+    """Files of a partition in the version that `delta` stands at; of those days only, if given."""
+    files = _add_actions(delta).select(["path", "size", "tp_partition", "tp_index", "tp_date"])
+    files = files.filter(pc.equal(files.column("tp_partition"), partition))
+    if days is not None:
+        files = files.filter(pc.is_in(files.column("tp_date"), value_set=pa.array(days, pa.date32())))
+    return [ActiveFile(*row) for row in zip(*(c.to_pylist() for c in files.columns), strict=True)]
+
+
+def _add_actions(delta: DeltaTable) -> pa.Table:
+    actions = pa.table(delta.get_add_actions(flatten=True)).drop_columns(["modification_time"])
+    # The log holds URL-encoded paths; on disk they are as `paths.encode_value` wrote them.
+    paths = [unquote(p) if "%" in p else p for p in actions.column("path").to_pylist()]
+    actions = actions.set_column(0, "path", pa.array(paths, pa.string()))
+    return actions.rename_columns([_RENAMED.get(name, name) for name in actions.column_names])
+
+
+def _extent(partition: str | None, files: pa.Table) -> Extent:
+    days = pc.min_max(files.column("tp_date")).as_py()
+    return Extent(
+        partition,
+        files.num_rows,
+        pc.sum(files.column("size")).as_py() or 0,
+        pc.sum(files.column("rows")).as_py() or 0,
+        days["min"],
+        days["max"],
+    )

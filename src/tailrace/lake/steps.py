@@ -1,0 +1,37 @@
+"""Named steps of the commit protocol, at which a fault test can kill or stop the process."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+
+STEPS = (
+    "manifest-written",
+    "segment-staged",
+    "segment-written",
+    "committed",
+    "run-cleaned",
+    "manifest-removed",
+    "recovery-fenced",
+    "recovery-decided",
+    "recovery-files-deleted",
+    "recovery-segment-voided",
+    "recovery-swept",
+    "recovery-manifest-marked",
+)
+_SIGNALS = (("TAILRACE_KILL_AT", signal.SIGKILL), ("TAILRACE_STOP_AT", signal.SIGSTOP))
+_seen: Counter[str] = Counter()
+
+
+def reached(step: str) -> None:
+    """Die or sleep here if `TAILRACE_KILL_AT` or `TAILRACE_STOP_AT` is `step`, or `step:n` the nth time."""
+    for variable, number in _SIGNALS:
+        wanted = os.environ.get(variable)
+        if not wanted:
+            continue
+        name, _, nth = wanted.partition(":")
+        if name == step:
+            _seen[step] += 1
+            if _seen[step] == int(nth or 1):
+                os.kill(os.getpid(), number)

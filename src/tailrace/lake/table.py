@@ -1,0 +1,113 @@
+"""Delta tables: made empty, widened when columns join, never changed in type."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from tailrace.core.errors import LakeError
+from tailrace.lake.paths import PARTITION_COLUMNS, Lake
+from tailrace.lake.types import type_name
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+UNDO_RETENTION = "interval 30 days"
+ATTEMPTS = 20
+"Tries of a commit that others keep overtaking."
+_PROPERTIES: dict[str, str | None] = {
+    "delta.logRetentionDuration": UNDO_RETENTION,
+    "delta.deletedFileRetentionDuration": UNDO_RETENTION,
+    "delta.checkpointInterval": "50",
+    # Readers look at the first 32 columns otherwise, and `tp_timestamp` stands behind a table's own columns.
+    "delta.dataSkippingNumIndexedCols": "-1",
+}
+
+
+def exists(root: Path) -> bool:
+    """Has the table been created?"""
+    return any((root / "_delta_log").glob("*.json"))
+
+
+def open_table(root: Path) -> DeltaTable:
+    """The table at its latest version."""
+    from deltalake import DeltaTable
+
+    return DeltaTable(str(root))
+
+
+def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:
+    """The table, with at least the given columns; created empty if it is not there."""
+    from deltalake import DeltaTable, Schema
+    from deltalake.exceptions import DeltaError
+
+    root = lake.table_root(table)
+    if not exists(root):
+        root.mkdir(parents=True, exist_ok=True)
+        try:
+            return DeltaTable.create(
+                str(root),
+                Schema.from_arrow(schema),
+                mode="error",
+                partition_by=list(PARTITION_COLUMNS),
+                name=table,
+                configuration=_PROPERTIES,
+            )
+        except DeltaError:
+            # Another process created it first: as good as our own.
+            if not exists(root):
+                raise
+    return widen(open_table(root), schema)
+
+
+def widen(delta: DeltaTable, schema: pa.Schema) -> DeltaTable:
+    """Add the columns and struct fields that the table lacks; refuse one whose type differs."""
+    from deltalake import Field
+    from deltalake.exceptions import CommitFailedError
+
+    for _ in range(ATTEMPTS):
+        missing = missing_fields(pa.schema(delta.schema()), schema, delta.table_uri)
+        if not missing:
+            return delta
+        # Someone else may change the table meanwhile, perhaps adding the same columns: look again.
+        with suppress(CommitFailedError):
+            delta.alter.add_columns([Field.from_arrow(field) for field in missing])
+        delta.update_incremental()
+    raise LakeError("the table's schema keeps changing", code="lake.busy", where=delta.table_uri)
+
+
+def missing_fields(stored: pa.Schema, wanted: pa.Schema, where: str) -> list[pa.Field]:
+    """Fields of `wanted` that `stored` lacks; a struct field carries only what is new inside it."""
+    return _missing(list(stored), list(wanted), "", where)
+
+
+def _missing(stored: list[pa.Field], wanted: list[pa.Field], prefix: str, where: str) -> list[pa.Field]:
+    by_name = {f.name: f for f in stored}
+    found: list[pa.Field] = []
+    for field in wanted:
+        old = by_name.get(field.name)
+        if old is None:
+            found.append(field)
+        elif pt.is_struct(old.type) and pt.is_struct(field.type):
+            inner = _missing(old.type.fields, field.type.fields, f"{prefix}{field.name}.", where)
+            if inner:
+                found.append(pa.field(field.name, pa.struct(inner)))
+        elif type_name(old.type) != type_name(field.type):
+            raise LakeError(
+                f"column {prefix}{field.name} is stored as {type_name(old.type)} and cannot become "
+                f"{type_name(field.type)}",
+                code="lake.type-change",
+                where=where,
+                hint="give the new type a column name of its own, or keep the old type",
+            )
+    return found
+
+
+def stored_schema(lake: Lake, table: str) -> pa.Schema | None:
+    """The table's columns as the log has them; None when there is no such table."""
+    root = lake.table_root(table)
+    return pa.schema(open_table(root).schema()) if exists(root) else None
