@@ -74,12 +74,12 @@ class Fitter:
             values = fields.get(source)
             if values is None:
                 continue
-            values = _without(values, null, column.null_if)
+            values = null_where(values, null, column.null_if)
             columns[column.name], wrong = _fit(column, values, self.times.get(source))
             if wrong is not None:
                 misfits[column.name] = wrong
-        columns |= {f: _without(fields[f], null) for f in self.passed if f in fields}
-        kept = {f: _without(fields[f], null) for f in self.kept if f in fields}
+        columns |= {f: null_where(fields[f], null) for f in self.passed if f in fields}
+        kept = {f: null_where(fields[f], null) for f in self.kept if f in fields}
         kept = {f: v for f, v in kept.items() if v.null_count < rows}
         if invalid:
             misfits["tp_line"] = _at(invalid, rows)
@@ -88,7 +88,7 @@ class Fitter:
         return columns, *_extra(kept, misfits, rows)
 
 
-def _without(values: pa.Array, *markers: str | None) -> pa.Array:
+def null_where(values: pa.Array, *markers: str | None) -> pa.Array:
     """Null for texts that mean null."""
     if not pa.types.is_string(values.type):
         return values

@@ -12,9 +12,9 @@ _NGINX = """
     connections_waiting connections_writing date_gmt date_local document_root document_uri fastcgi_script_name
     hostname http2 http3 https is_args limit_conn_status limit_rate limit_req_status modern_browser msie
     namespace nginx_version pid proxy_add_x_forwarded_for proxy_alternative_upstream_name proxy_host
-    proxy_port proxy_upstream_name query_string realip_remote_addr realip_remote_port realpath_root remote_port req_id
-    request_body request_completion request_filename request_id service_name ingress_name service_port
-    secure_link server_id spdy tcpinfo_rtt tcpinfo_rttvar the_real_ip uid_got uid_set upstream uri
+    proxy_port proxy_upstream_name query_string realip_remote_addr realip_remote_port realpath_root
+    remote_port req_id request_body request_completion request_filename request_id service_name ingress_name
+    service_port secure_link server_id spdy tcpinfo_rtt tcpinfo_rttvar the_real_ip uid_got uid_set upstream uri
 """
 NGINX = frozenset(_NGINX.split())
 NGINX_FAMILIES = (

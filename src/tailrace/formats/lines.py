@@ -40,6 +40,16 @@ class LineBlock:
         original = self.originals.get(line)
         return self.buffer[self.starts[line] : self.ends[line]] if original is None else original
 
+    def narrowed(self, lines: Positions) -> LineBlock:
+        """A block of these lines alone."""
+        lengths = (self.ends - self.starts)[lines]
+        ends = np.cumsum(lengths + 1) - 1
+        spans = zip(self.starts[lines].tolist(), self.ends[lines].tolist(), strict=True)
+        buffer = b"".join([self.buffer[start:end] + b"\n" for start, end in spans])
+        numbers = enumerate(lines.tolist()) if self.originals else ()
+        originals = {new: self.originals[old] for new, old in numbers if old in self.originals}
+        return LineBlock(buffer, ends - lengths, ends, self.positions[lines], [], originals)
+
     def refuse(self, line: int, reason: str) -> Bad:
         """The quarantine entry for a line."""
         raw = self.raw(line)
@@ -92,9 +102,9 @@ def cut_lines(
         whole = held + last if last else whole
         held += len(chunk)
         if whole and held >= block_bytes:
-            buffer = b"".join(pieces)
-            yield _block(buffer[:whole], offset, max_line_bytes, bad)
-            pieces, bad = [buffer[whole:]], []
+            buffer, rest = _cut(pieces, whole)
+            yield _block(buffer, offset, max_line_bytes, bad)
+            pieces, bad = [rest], []
             offset, held, whole = offset + whole, held - whole, 0
         if not whole and held > max_line_bytes + 1:  # one more: a \r at the end is not part of the line
             long = _LongLine(offset)
@@ -103,13 +113,23 @@ def cut_lines(
             pieces, held = [], 0
     if long is not None:
         bad.append(long.bad(max_line_bytes, ended=False))
-    buffer = b"".join(pieces)
-    if stream.truncated and held > whole:
-        tail = buffer[whole:]
+    buffer, tail = _cut(pieces, whole if stream.truncated else held)
+    if tail:
         bad.append(Bad(offset + whole, tail[:RAW_LIMIT], len(tail), "line: truncated"))
-        buffer = buffer[:whole]
     if buffer or bad:
         yield _block(buffer, offset, max_line_bytes, bad)
+
+
+def _cut(pieces: list[bytes], size: int) -> tuple[bytes, bytes]:
+    """The first `size` bytes of all pieces together, and those after; each byte is copied once."""
+    before: list[memoryview] = []
+    after: list[memoryview] = []
+    for chunk in pieces:
+        piece = memoryview(chunk)
+        before.append(piece[:size])
+        after.append(piece[size:])
+        size = max(size - len(piece), 0)
+    return b"".join(before), b"".join(after)
 
 
 def _block(buffer: bytes, offset: int, max_line_bytes: int, bad: list[Bad]) -> LineBlock:
@@ -136,11 +156,9 @@ def _without_long(block: LineBlock, limit: int) -> LineBlock:
     if not long.any():
         return block
     bad = [block.refuse(int(line), _too_long(limit)) for line in np.flatnonzero(long)]
-    kept = np.flatnonzero(~long)
-    lengths = (block.ends - block.starts)[kept]
-    ends = np.cumsum(lengths + 1) - 1
-    buffer = b"".join(block.raw(line) + b"\n" for line in kept.tolist())
-    return LineBlock(buffer, ends - lengths, ends, block.positions[kept], block.bad + bad)
+    kept = block.narrowed(np.flatnonzero(~long))
+    kept.bad = block.bad + bad
+    return kept
 
 
 def _is_utf8(buffer: bytes) -> bool:

@@ -1,0 +1,73 @@
+"""Layouts as regular expressions: for lines that a tokenizer cannot read, and layouts that have no words."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.formats.dialects import Field, Token
+from tailrace.formats.fit import REST, Texts
+
+_STRICT = {"quoted": r'"(?P<{}>(?:[^"\\]|\\.)*)"', "bracketed": r"\[(?P<{}>[^\]]*)\]"}
+_LOOSE = {"quoted": r'"(?P<{}>.*?)"', "bracketed": r"\[(?P<{}>.*?)\]"}
+_LIST = r"(?P<{}>[^ ]*(?:(?:, | : )[^ ]+)*)"
+
+
+class LinePattern:
+    """A whole line: `strict` about quotes and brackets or not, with a `surplus` behind the last field or not."""
+
+    def __init__(self, tokens: tuple[Token, ...], *, strict: bool = True, surplus: bool = False) -> None:
+        self.fields = [token for token in tokens if isinstance(token, Field)]
+        written = "".join(self._pieces(tokens, _STRICT if strict else _LOOSE))
+        self.surplus = surplus
+        self.text = f"(?s)^{written}" + ("(?P<o> (?P<r>.*))$" if surplus else "$")
+
+    def _pieces(self, tokens: tuple[Token, ...], enclosed: dict[str, str]) -> list[str]:
+        pieces: list[str] = []
+        number = 0
+        for place, token in enumerate(tokens):
+            after = tokens[place + 1] if place + 1 < len(tokens) else None
+            if not isinstance(token, Field):
+                optional = isinstance(after, Field) and after.optional
+                pieces.append(re.escape(token.text[:-1] if optional else token.text))
+                continue
+            value = enclosed.get(token.kind) or _bare(token, after)
+            value = value.format(f"f{number}")
+            # The blank is captured with an optional field: a group that did not match is '' in RE2's answer.
+            pieces.append(f"(?P<o{number}> {value})?" if token.optional else value)
+            number += 1
+        return pieces
+
+    def extract(self, lines: pa.Array) -> tuple[Texts, npt.NDArray[np.bool_]]:
+        """The fields of the lines that match, and which do."""
+        found = pc.extract_regex(lines, self.text)
+        matched: npt.NDArray[np.bool_] = found.is_valid().to_numpy(zero_copy_only=False)
+        found = found.filter(pa.array(matched))
+        fields: Texts = {}
+        for number, field in enumerate(self.fields):
+            values = found.field(f"f{number}")
+            fields[field.name] = _present(values, found.field(f"o{number}")) if field.optional else values
+        if self.surplus:
+            fields[REST] = _present(found.field("r"), found.field("r"))
+        return fields, matched
+
+
+def _bare(field: Field, after: Token | None) -> str:
+    """A value without delimiters of its own ends where what follows begins."""
+    ends_at_blank = after is None or (isinstance(after, Field) or after.text.startswith(" "))
+    if field.kind == "list" and ends_at_blank:
+        return _LIST
+    if field.kind == "spaced" and ends_at_blank:
+        return "(?P<{}>.*?)"
+    if ends_at_blank or not (after and not isinstance(after, Field)):
+        return "(?P<{}>[^ ]*)"
+    return f"(?P<{{}}>[^{re.escape(after.text[0])}]*)"
+
+
+def _present(values: pa.Array, group: pa.Array) -> pa.Array:
+    """Null where the group around a value did not match."""
+    return pc.if_else(pc.equal(group, ""), pa.scalar(None, pa.string()), values)

@@ -1,0 +1,291 @@
+"""Lines of fields between single blanks, quotes and brackets → columns, by Arrow's CSV tokenizer.
+
+The tokenizer believes every quote it sees, so numpy proves the quoting of each line first. Lines that cannot
+be proved, or do not come out as the layout says, are left to the caller.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from tailrace.formats.base import Positions
+from tailrace.formats.dialects import Field, Token
+from tailrace.formats.fit import Texts, null_where
+from tailrace.formats.lines import LineBlock
+
+Mask = npt.NDArray[np.bool_]
+Data = npt.NDArray[np.uint8]
+_BLANK, _QUOTE, _BACKSLASH, _RETURN = 32, 34, 92, 13
+_QUOTED = re.compile(rb'"[^"]*"')
+_COLUMN = re.compile(r"In CSV column #(\d+)")
+PROTOCOL = "HTTP/"
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What stands between two blanks of a layout: a field, or a fixed text."""
+
+    kind: str
+    name: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A quoted field that holds an HTTP request line, and the names of its three parts."""
+
+    name: str
+    parts: tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class Tokenized:
+    """Rows of which `lines` are the numbers in the block; texts, or typed where the reader was told so."""
+
+    lines: Positions
+    fields: Texts
+
+
+def words_of(tokens: tuple[Token, ...]) -> tuple[Word, ...] | None:
+    """The layout as words between single blanks, or None if it is written otherwise."""
+    words: list[Word] = []
+    for place, token in enumerate(tokens):
+        if isinstance(token, Field):
+            if token.kind == "spaced" or (place and isinstance(tokens[place - 1], Field)):
+                return None
+            words.append(Word("bare" if token.kind == "list" else token.kind, token.name))
+            continue
+        first, last = place == 0, place == len(tokens) - 1
+        if not (first or token.text.startswith(" ")) or not (last or token.text.endswith(" ")):
+            return None
+        inner = token.text[0 if first else 1 : None if last else -1] if token.text != " " else ""
+        texts = inner.split(" ") if inner else []
+        if any(not text or set(text) & set('"[]') for text in texts):
+            return None
+        words += [Word("text", text=text) for text in texts]
+    return tuple(words)
+
+
+class Tokenizer:
+    """Reads lines that have exactly these words."""
+
+    def __init__(
+        self,
+        words: tuple[Word, ...],
+        types: dict[str, pa.DataType],
+        null: str | None,
+        request: Request | None = None,
+    ) -> None:
+        self.words = words
+        self.null = null
+        self.request = request
+        quoted = [word.name for word in words if word.kind == "quoted"]
+        self.quotes = 2 * len(quoted)
+        self.request_quote = 2 * quoted.index(request.name) if request else 0
+        self.types = dict(types)
+
+    def expects(self, line: bytes) -> bool:
+        """Has this line as many words as the layout?"""
+        plain, quoted = _QUOTED.subn(b'""', line)
+        if 2 * quoted != self.quotes:
+            return False
+        if self.request:
+            found: list[bytes] = _QUOTED.findall(line)
+            if found[self.request_quote // 2].count(b" ") != 2:
+                return False
+        bracketed = sum(word.kind == "bracketed" for word in self.words)
+        return re.sub(rb"\[[^]]*\]", b"[]", plain).count(b" ") == len(self.words) - 1 and (
+            plain.count(b"[") >= bracketed
+        )
+
+    def read(self, block: LineBlock, lines: Positions) -> tuple[Tokenized | None, Positions]:
+        """The rows it could read, and the lines it could not."""
+        data = np.frombuffer(block.buffer, np.uint8)
+        starts, ends = block.starts[lines], block.ends[lines]
+        proved, quotes = prove(block.buffer, data, starts, ends, self.quotes)
+        taken = lines if proved.all() else lines[proved]
+        if not len(taken):
+            return None, lines
+        if self.request:
+            data = data.copy()
+            # Blanks for its quotes: the three parts come out as columns, between two empty ones.
+            data[quotes[:, self.request_quote]] = _BLANK
+            data[quotes[:, self.request_quote + 1]] = _BLANK
+        buffer = _packed(data, block, taken)
+        columns, kept = self._columns(buffer, len(taken), block.raw(int(taken[0])))
+        if kept is None:
+            return Tokenized(taken, columns), lines[~proved] if len(taken) < len(lines) else lines[:0]
+        done = taken[kept]
+        rest = lines[~np.isin(lines, done, assume_unique=True)]
+        return (Tokenized(done, columns) if len(done) else None), rest
+
+    def _columns(self, buffer: pa.Buffer, count: int, first: bytes) -> tuple[Texts, Mask | None]:
+        """Fields, and which lines they stand for (None = all)."""
+        plan = self._plan(first)
+        table, refused = self._csv(buffer, plan)
+        kept = np.ones(count, bool)
+        kept[[row - 1 for row in refused]] = False
+        if len(table) != kept.sum():
+            return {}, np.zeros(count, bool)
+        arrays = [column.combine_chunks() for column in table.columns]
+        fields: Texts = {}
+        fitting: list[pa.Array] = []
+        at = 0
+        for word, width in plan:
+            self._collect(word, arrays[at : at + width], fields, fitting)
+            at += width
+        failing = [_bools(mask) for mask in fitting if mask.true_count < len(mask)]
+        if failing:
+            wanted = np.logical_and.reduce(failing)
+            kept[kept] = wanted
+            fields = {name: array.filter(pa.array(wanted)) for name, array in fields.items()}
+        return fields, kept if refused or failing else None
+
+    def _plan(self, first: bytes) -> list[tuple[Word, int]]:
+        """Each word with the number of CSV columns it takes; brackets are as wide as in the first line."""
+        brackets = iter(re.findall(rb"\[[^]]*\]", _QUOTED.sub(b'""', first)))
+        plan: list[tuple[Word, int]] = []
+        for word in self.words:
+            width = 1
+            if word.kind == "bracketed":
+                width = next(brackets, b"").count(b" ") + 1
+            elif self.request and word.name == self.request.name:
+                width = 5
+            plan.append((word, width))
+        return plan
+
+    def _csv(self, buffer: pa.Buffer, plan: list[tuple[Word, int]]) -> tuple[pa.Table, list[int]]:
+        names = [f"{word.name}" if width == 1 else "" for word, width in plan for _ in range(width)]
+        while True:
+            refused: list[int] = []
+            types = {str(i): self.types.get(name, pa.string()) for i, name in enumerate(names)}
+            try:
+                return _read_csv(buffer, types, self.null, refused), refused
+            except pa.ArrowInvalid as error:
+                # A value that is no number: from now on this column is read as text and fitted afterwards.
+                found = _COLUMN.match(str(error))
+                if found is None or names[int(found[1])] not in self.types:
+                    raise
+                del self.types[names[int(found[1])]]
+
+    def _collect(self, word: Word, arrays: list[pa.Array], fields: Texts, fitting: list[pa.Array]) -> None:
+        """Adds the word's field or fields, and what must hold for a row to be as the layout says."""
+        if word.kind == "text":
+            if word.text == self.null:
+                fitting.append(arrays[0].is_null())
+            else:
+                fitting.append(pc.equal(arrays[0], word.text).fill_null(False))
+        elif word.kind == "bracketed":
+            fitting.append(pc.starts_with(arrays[0], "[").fill_null(False))
+            fitting.append(pc.ends_with(arrays[-1], "]").fill_null(False))
+            whole = arrays[0] if len(arrays) == 1 else pc.binary_join_element_wise(*arrays, " ")
+            fields[word.name] = null_where(pc.utf8_slice_codeunits(whole, 1, -1), self.null)
+        elif self.request and word.name == self.request.name:
+            fitting.append(pc.starts_with(arrays[3], PROTOCOL).fill_null(False))
+            fields.update(zip(self.request.parts, arrays[1:4], strict=True))
+        else:
+            fields[word.name] = arrays[0]
+
+
+def prove(
+    buffer: bytes, data: Data, starts: Positions, ends: Positions, expected: int
+) -> tuple[Mask, npt.NDArray[np.int64]]:
+    """Which lines are quoted as a tokenizer needs it, and the places of their quotes, a row per such line.
+
+    Quotes alternate, an opening one follows a blank or the line's start, a closing one stands before a blank
+    or the line's end and not after a backslash. A return inside a line would end it for the tokenizer.
+    """
+    count = len(starts)
+    proved = np.ones(count, bool)
+    quotes = np.empty((count, 0), np.int64)
+    if expected or b'"' in buffer:
+        places = np.flatnonzero(data == _QUOTE)
+        if expected and _evenly(places, starts, ends, expected):
+            quotes = places.reshape(count, expected)
+        else:
+            first, last = np.searchsorted(places, starts), np.searchsorted(places, ends)
+            proved = last - first == expected
+            quotes = places[first[proved][:, None] + np.arange(expected)]
+    if expected:
+        fine = _quotes_stand_well(buffer, data, quotes, starts[proved], ends[proved])
+        quotes = quotes if fine.all() else quotes[fine]
+        proved[np.flatnonzero(proved)[~fine]] = False
+    if b"\r" in buffer:
+        returns = np.flatnonzero(data == _RETURN)
+        inside = np.searchsorted(returns, ends) > np.searchsorted(returns, starts)
+        quotes = quotes[~inside[proved]]
+        proved &= ~inside
+    return proved, quotes
+
+
+def _evenly(quotes: Positions, starts: Positions, ends: Positions, expected: int) -> bool:
+    """Does each line hold the expected number of all the block's quotes?"""
+    if len(quotes) != len(starts) * expected:
+        return False
+    return bool((quotes[::expected] >= starts).all() and (quotes[expected - 1 :: expected] < ends).all())
+
+
+def _quotes_stand_well(
+    buffer: bytes, data: Data, quotes: npt.NDArray[np.int64], starts: Positions, ends: Positions
+) -> Mask:
+    opening, closing = quotes[:, 0::2], quotes[:, 1::2]
+    after_blank = data[opening - 1] == _BLANK
+    before_blank = data[np.minimum(closing + 1, len(data) - 1)] == _BLANK
+    after_blank[:, 0] |= opening[:, 0] == starts
+    before_blank[:, -1] |= closing[:, -1] + 1 == ends
+    fine: Mask = after_blank.all(axis=1) & before_blank.all(axis=1)
+    if b"\\" in buffer:
+        fine &= (data[closing - 1] != _BACKSLASH).all(axis=1)
+    return fine
+
+
+def _packed(data: Data, block: LineBlock, lines: Positions) -> pa.Buffer:
+    """The bytes of these lines, without those of the others."""
+    if len(lines) == len(block):
+        return pa.py_buffer(data)
+    breaks = np.flatnonzero(np.diff(lines) != 1) + 1
+    firsts, lasts = lines[np.r_[0, breaks]], lines[np.r_[breaks - 1, len(lines) - 1]]
+    view = data.data
+    runs = zip(block.starts[firsts].tolist(), block.ends[lasts].tolist(), strict=True)
+    return pa.py_buffer(b"\n".join([view[start:end] for start, end in runs]))
+
+
+def _read_csv(
+    buffer: pa.Buffer, types: dict[str, pa.DataType], null: str | None, refused: list[int]
+) -> pa.Table:
+    def refuse(row: pyarrow.csv.InvalidRow) -> str:
+        refused.append(row.number)
+        return "skip"
+
+    return pyarrow.csv.read_csv(
+        buffer,
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False, column_names=list(types), block_size=len(buffer) + 1
+        ),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter=" ",
+            double_quote=False,
+            escape_char=False,
+            ignore_empty_lines=False,
+            invalid_row_handler=refuse,
+        ),
+        # The block was found to be UTF-8 as a whole, and fields are cut at ASCII characters.
+        convert_options=pyarrow.csv.ConvertOptions(
+            check_utf8=False,
+            column_types=types,
+            null_values=[] if null is None else [null],
+            strings_can_be_null=null is not None,
+        ),
+    )
+
+
+def _bools(mask: pa.Array) -> Mask:
+    bools: Mask = mask.to_numpy(zero_copy_only=False)
+    return bools
