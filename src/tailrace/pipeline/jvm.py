@@ -1,0 +1,244 @@
+"""The driver's JVM, started without Spark's bash scripts and launcher JVM where that is sound."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import os
+import shlex
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from tailrace.core.errors import TailraceError
+from tailrace.pipeline.archive import Archive, cache_directory
+from tailrace.pipeline.java import Java, find_java, launcher_home
+from tailrace.pipeline.options import Settings
+
+# What Spark's launcher (JavaModuleOptions) gives, but for jdk.incubator.vector: only MLlib's linear algebra
+# uses it, runtimes from jlink lack it, and it prints a warning.
+_OPENED = (
+    "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
+    "java.util.concurrent.atomic jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
+)
+_MODULES = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()),
+    "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Dio.netty.allocator.type=pooled",
+    "-Dio.netty.handler.ssl.defaultEndpointVerificationAlgorithm=NONE",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+    "-Dderby.connection.requireAuthentication=false",
+)
+# The heap holds plans and small rows only. CPU seconds of session + first job without an archive: G1 and C2
+# 18.8, serial and C1 11.3.
+_LEAN = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
+_FULL = ("-XX:+UseParallelGC", "-Xshare:auto")
+_SUBMITTED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.repl.")
+_PATIENCE = 180.0
+_LOG_TAIL = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Where PySpark reaches the JVM."""
+
+    port: int
+    secret: str
+
+
+class Driver:
+    """A JVM that is starting or running. However this process ends, its stdin closes and so it ends too."""
+
+    def __init__(self, settings: Settings, java: Java, log: Path, dump_to: Path | None = None) -> None:
+        self.settings = settings
+        self.java = java
+        self.log = log
+        self.archive = archive_for(settings, java)
+        self._dump_to = dump_to
+        self._info = tempfile.TemporaryDirectory(prefix="tailrace-", ignore_cleanup_errors=True)
+        self._gateway: Gateway | None = None
+        self._archived = False
+        self._process = self._start(with_archive=True)
+        atexit.register(self.close)
+
+    @classmethod
+    def launch(cls, settings: Settings, dump_to: Path | None = None) -> Driver:
+        """Start the JVM and return at once; `join` waits for it."""
+        return cls(settings, find_java(settings.java_home), rotated_log(settings.home), dump_to)
+
+    def join(self) -> Gateway:
+        """Wait until the JVM listens. A JVM that dies over its archive is started again without one."""
+        if self._gateway is not None:
+            return self._gateway
+        deadline = time.monotonic() + _PATIENCE
+        answer = Path(self._info.name, "gateway")
+        while not answer.exists():
+            if self._process.poll() is not None:
+                if not self._archived:
+                    raise self._failure(f"Spark's JVM ended with status {self._process.returncode}")
+                self.archive.discard()
+                self._release()
+                self._process = self._start(with_archive=False)
+            if time.monotonic() > deadline:
+                self.close()
+                raise self._failure(f"Spark's JVM did not answer within {_PATIENCE:.0f} s")
+            time.sleep(0.01)
+        content = answer.read_bytes()
+        port, length = struct.unpack_from(">ii", content)
+        self._gateway = Gateway(port, content[8 : 8 + length].decode())
+        self._info.cleanup()
+        return self._gateway
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def close(self, wait: float = 0) -> int | None:
+        """Let the JVM end: it stops Spark, removes its temporary files and its Python workers by itself."""
+        atexit.unregister(self.close)
+        if self._gateway is None:
+            self._process.kill()
+            wait = wait or 5
+        self._release()
+        self._info.cleanup()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(wait)
+        # Its parent goes first, on purpose: nothing is left to be reaped here.
+        self._process.returncode = self._process.returncode or 0
+        return None
+
+    def _release(self) -> None:
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+
+    def _start(self, with_archive: bool) -> subprocess.Popen[bytes]:
+        command = self._direct(with_archive) if self.settings.direct else self._launcher()
+        with _opened(self.log) as output:
+            # A process group of its own: Ctrl-C on the terminal is for Tailrace alone to handle.
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                env=self._environment(),
+                process_group=0,
+            )
+
+    def _direct(self, with_archive: bool) -> list[str]:
+        conf = self.settings.conf
+        archive: tuple[str, ...] = ()
+        if self._dump_to is not None:
+            archive = self.archive.dump_options(self._dump_to)
+        elif with_archive:
+            archive = self.archive.options()
+            self._archived = bool(archive)
+        else:
+            self._archived = False
+        asked = [conf.get(f"spark.driver.{kind}JavaOptions", "") for kind in ("default", "extra")]
+        submitted = [f"{k}={v}" for k, v in conf.items() if k.startswith(_SUBMITTED)]
+        return [
+            str(self.java.executable),
+            *_MODULES,
+            *_jvm_flags(self.settings),
+            f"-Xmx{conf['spark.driver.memory']}",
+            *archive,
+            *(option for text in asked for option in shlex.split(text)),
+            "-cp",
+            _class_path(self.settings),
+            "org.apache.spark.deploy.SparkSubmit",
+            *(part for pair in submitted for part in ("--conf", pair)),
+            "pyspark-shell",
+        ]
+
+    def _launcher(self) -> list[str]:
+        """PySpark's own way, for clusters and for a Spark whose environment is a shell script."""
+        script = spark_jars(self.settings).parent / "bin" / "spark-submit"
+        pairs = [f"{key}={value}" for key, value in self.settings.conf.items()]
+        arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+        return [str(script), *(part for pair in pairs for part in ("--conf", pair)), *arguments]
+
+    def _environment(self) -> dict[str, str]:
+        env = dict(os.environ)
+        for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE"):
+            env.pop(name, None)
+        env["SPARK_CONNECT_MODE"] = "0"
+        env["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(Path(self._info.name, "gateway"))
+        env.setdefault("PYSPARK_PYTHON", sys.executable)
+        if not self.settings.direct:
+            env["JAVA_HOME"] = str(launcher_home(self.java, cache_directory()))
+        return env
+
+    def _failure(self, message: str) -> TailraceError:
+        return TailraceError(
+            message,
+            code="spark.start",
+            where=str(self.log),
+            hint=_last_words(self.log) or "run `tailrace doctor` to see which Java is used and why",
+        )
+
+
+def archive_for(settings: Settings, java: Java) -> Archive:
+    """The class-data archive that fits this JVM."""
+    return Archive.of(java, spark_jars(settings), _MODULES + _jvm_flags(settings))
+
+
+def spark_jars(settings: Settings) -> Path:
+    """The jars of the user's Spark, or of the one inside PySpark."""
+    if settings.spark_home is not None:
+        return settings.spark_home / "jars"
+    # Found without importing it: the JVM should be on its way before PySpark's 0.2 s of imports.
+    found = importlib.util.find_spec("pyspark")
+    if found is None or not found.submodule_search_locations:
+        raise TailraceError(
+            "PySpark is not installed", code="spark.missing", hint="python -m pip install pyspark"
+        )
+    return Path(found.submodule_search_locations[0]) / "jars"
+
+
+def rotated_log(home: Path) -> Path:
+    """The file that takes all of Spark's chatter; the previous one is kept beside it."""
+    log = home / "logs" / "spark.log"
+    with contextlib.suppress(OSError):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        if log.exists():
+            log.replace(log.with_name("spark.log.1"))
+    return log
+
+
+def _opened(log: Path) -> IO[bytes]:
+    try:
+        return log.open("ab")
+    except OSError:
+        return Path(os.devnull).open("ab")
+
+
+def _jvm_flags(settings: Settings) -> tuple[str, ...]:
+    return _FULL if settings.compiled else _LEAN
+
+
+def _class_path(settings: Settings) -> str:
+    """Jars first, directories last: an archive is valid only if its class path is the beginning of ours."""
+    extra = settings.conf.get("spark.driver.extraClassPath")
+    directories = [settings.conf_dir, os.environ.get("HADOOP_CONF_DIR"), os.environ.get("YARN_CONF_DIR")]
+    parts = [extra, spark_jars(settings) / "*", *directories]
+    return os.pathsep.join(str(part) for part in parts if part)
+
+
+def _last_words(log: Path) -> str:
+    """The end of the log without stack frames: what a person needs to see."""
+    try:
+        text = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace")
+    except OSError:
+        return ""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
+    return "\n".join(lines[-5:])

@@ -1,0 +1,203 @@
+"""The one place that makes a Spark session."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import logging
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from tailrace.core.errors import TailraceError
+from tailrace.pipeline.failure import spark_failure
+from tailrace.pipeline.jvm import Driver
+from tailrace.pipeline.options import SessionOptions, Settings, settle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["SessionOptions", "close_session", "open_session", "session", "start_driver"]
+
+_running: Driver | None = None
+"The JVM behind the open session; PySpark too knows only one per process."
+
+
+def start_driver(options: SessionOptions) -> Driver | None:
+    """Start the JVM while other work goes on; None when none is needed (remote, or running already)."""
+    settings = settle(options)
+    if settings.remote is not None or "PYSPARK_GATEWAY_PORT" in os.environ or _running is not None:
+        return None
+    return Driver.launch(settings)
+
+
+def open_session(options: SessionOptions, driver: Driver | None = None) -> SparkSession:
+    """The session, on the JVM that was started early if one was; a session that exists already is used."""
+    global _running
+    _silence()
+    _import_early()
+    from pyspark.sql import SparkSession
+
+    settings = settle(options)
+    active = SparkSession.getActiveSession() if settings.remote is None else None
+    if active is not None:
+        return active
+    environment: dict[str, str | None] = {}
+    if settings.remote is None:
+        environment["SPARK_REMOTE"] = None
+        environment["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        if "PYSPARK_GATEWAY_PORT" not in os.environ:
+            driver = driver or _running or Driver.launch(settings)
+            gateway = driver.join()
+            environment["PYSPARK_GATEWAY_PORT"] = str(gateway.port)
+            environment["PYSPARK_GATEWAY_SECRET"] = gateway.secret
+    else:
+        _check_connect()
+    with _environment(environment), _own_interrupts():
+        spark = _build(settings)
+    _quieten_accumulators()
+    _running = driver
+    return spark
+
+
+def close_session(spark: SparkSession) -> None:
+    """End a session that `open_session` made, without waiting for the JVM; one that it found stays open."""
+    global _running
+    if _running is None:
+        if _is_remote(spark):
+            spark.stop()
+        return
+    driver, _running = _running, None
+    _let_go()
+    driver.close()
+    if driver.settings.direct:
+        driver.archive.make_in_background(driver.settings.compiled)
+
+
+@contextlib.contextmanager
+def session(options: SessionOptions, driver: Driver | None = None) -> Iterator[SparkSession]:
+    """A session for a `with` block; closed also on Ctrl-C."""
+    spark = open_session(options, driver)
+    try:
+        yield spark
+    finally:
+        close_session(spark)
+
+
+def _build(settings: Settings) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("tailrace")
+    for key, value in settings.conf.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as failure:
+        place = settings.remote or settings.master
+        raise TailraceError(
+            f"no Spark session on {place}: {spark_failure(failure)}",
+            code="spark.session",
+            where=str(settings.home / "logs" / "spark.log"),
+            hint="check --master/--remote and the settings given with --spark-conf",
+        ) from failure
+
+
+def _import_early() -> None:
+    """`mapInArrow` imports these: better while the JVM is still starting."""
+    for name in ("pyarrow", "pandas"):
+        with contextlib.suppress(ImportError):
+            __import__(name)
+
+
+def _silence() -> None:
+    """PySpark's and py4j's remarks are not for the user's terminal."""
+    warnings.filterwarnings("ignore", module=r"pyspark\b")
+    for name in ("py4j", "pyspark", "SQLQueryContextLogger"):
+        logger = logging.getLogger(name)
+        if not logger.handlers:
+            logger.addHandler(logging.NullHandler())
+            logger.propagate = False
+
+
+def _check_connect() -> None:
+    missing = [m for m in ("grpc", "grpc_status", "pandas", "google.rpc", "zstandard") if not _importable(m)]
+    if missing:
+        raise TailraceError(
+            f"Spark Connect needs Python packages that are not installed: {', '.join(missing)}",
+            code="spark.connect-packages",
+            hint="python -m pip install grpcio grpcio-status googleapis-common-protos pandas zstandard",
+        )
+
+
+def _importable(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _is_remote(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+@contextlib.contextmanager
+def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
+    """Variables that PySpark reads while it makes a session; gone afterwards."""
+    before = {name: os.environ.get(name) for name in changes}
+    _apply(changes)
+    try:
+        yield
+    finally:
+        _apply(before)
+
+
+def _apply(changes: Mapping[str, str | None]) -> None:
+    for name, value in changes.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Undo PySpark's handler for Ctrl-C: it talks to the JVM in mid-call, which can hang."""
+    on_main = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGINT) if on_main else None
+    try:
+        yield
+    finally:
+        if on_main:
+            signal.signal(signal.SIGINT, handler)
+
+
+def _let_go() -> None:
+    """Take leave of the JVM in no time: it stops Spark by itself when its stdin closes.
+
+    `spark.stop()` would wait a second for PySpark's accumulator server. Without the rest, a later session would
+    talk to the dead JVM.
+    """
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    SparkContext._gateway = None
+    SparkContext._jvm = None
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
+
+
+def _quieten_accumulators() -> None:
+    """PySpark's accumulator server prints a stack trace when the JVM hangs up."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is not None:
+        context._accumulatorServer.handle_error = _ignore  # type: ignore[method-assign,assignment]
+
+
+def _ignore(*_: object) -> None:
+    """Nothing."""

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tailrace.core.errors import SourceError
+from tailrace.pipeline.failure import spark_failure
+
+WORKER_TRACE = """
+  An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "a.py", line 1, in f
+    raise ValueError("bad day")
+ValueError: bad day
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        (
+            "x\norg.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+            "worker-died",
+            "worker",
+        ),
+        ("Answer from Java side is empty", "jvm-died", "JVM"),
+        (WORKER_TRACE, "failed", "ValueError: bad day"),
+        (
+            "An error occurred\n: java.lang.IllegalStateException: no\n\tat a.b",
+            "failed",
+            "IllegalStateException: no",
+        ),
+        ("", "failed", "RuntimeError"),
+    ],
+)
+def test_said_in_one_line(text: str, code: str, message: str) -> None:
+    error = spark_failure(RuntimeError(text), Path("/h"))
+    assert error.code == f"spark.{code}"
+    assert message in error.message
+    assert "\n" not in error.message
+    assert error.where == "/h/logs/spark.log"
+    assert error.hint
+
+
+def test_our_own_errors_pass() -> None:
+    own = SourceError("x")
+    assert spark_failure(own) is own
