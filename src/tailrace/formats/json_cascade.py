@@ -1,0 +1,194 @@
+"""Records → structs, by the cheapest way that loses nothing, and learning which places need another type."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, Raw, UnsetType
+
+from tailrace.core import Json, Jsonl, Table
+from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Positions
+from tailrace.formats.json_columns import columns_of, extra_of
+from tailrace.formats.json_fit import UNREADABLE, Notes, fit_record, mended, settle
+from tailrace.formats.json_struct import Keys, top_level
+
+LEARNED_PLACES = 32
+_LEARN_FROM = 20
+"Records that must show a place before it is learned: making a struct costs as much as a hundred of them."
+_MENDED_BYTES = 4 * 1024 * 1024
+REPAIRED = "tp_record"
+"Under `tp_misfit`: the record itself was not JSON and has been repaired."
+RAWS = msgspec.json.Decoder(list[Raw])
+Record = bytes | Raw
+RAW = msgspec.json.Decoder(Raw)
+
+
+@dataclass(slots=True)
+class Rows:
+    """Records decoded together, not yet columns."""
+
+    structs: list[Any]
+    positions: Positions
+    raw: Callable[[int], bytes]
+    notes: Notes
+    records: int
+    bad: list[Bad] = field(default_factory=list)
+    skipped: int = 0
+
+
+class Cascade:
+    """Decodes records of one table; gets better at it as it goes."""
+
+    def __init__(self, table: Table, fmt: Json | Jsonl, path: Keys = ()) -> None:
+        self._table = table
+        self._format = fmt
+        self._path = path
+        self._records = 0
+        self._seen: Counter[Keys] = Counter()
+        self._learned: frozenset[Keys] = frozenset()
+        self.raws_at = _at_path(path, Raw)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        self.level = top_level(self._table, self._format, self._learned)
+        self.record = msgspec.json.Decoder(self.level.struct)
+        self.array = msgspec.json.Decoder(list[self.level.struct])  # type: ignore[name-defined]
+        self.document = _at_path(self._path, self.level.struct)
+
+    def notes(self) -> Notes:
+        return Notes(self._table.keep)
+
+    def strict(
+        self, decode: Callable[[], list[Any]], positions: Positions | int, raws: Callable[[], Sequence[bytes]]
+    ) -> Rows | None:
+        """All records at once; None when any does not fit. Positions: their own, or that of the first."""
+        try:
+            structs = decode()
+        except UNREADABLE:
+            return None
+        if isinstance(positions, int):
+            positions = np.arange(positions, positions + len(structs), dtype=np.int64)
+        return Rows(structs, positions, _lazily(raws), self.notes(), len(structs))
+
+    def each(self, records: Sequence[Record], positions: Sequence[int], *, strange: bool = False) -> Rows:
+        """Every record by itself. `strange`: they may be no records of this table at all."""
+        notes = self.notes()
+        structs: list[Any] = []
+        kept: list[int] = []
+        bad: list[Bad] = []
+        for index, record in enumerate(records):
+            raw = bytes(record)
+            try:
+                structs.append(self._one(raw, len(structs), notes, strange))
+                kept.append(index)
+            except Refused as refused:
+                notes.forget(len(structs))
+                bad.append(Bad(positions[index], raw[:RAW_LIMIT], len(raw), str(refused)))
+        chosen = np.asarray(positions, np.int64)[kept] if kept else np.empty(0, np.int64)
+        return Rows(structs, chosen, lambda row: bytes(records[kept[row]]), notes, len(records), bad)
+
+    def _one(self, raw: bytes, row: int, notes: Notes, strange: bool) -> Any:
+        clean = is_utf8(raw)
+        if clean:
+            try:
+                return self.record.decode(raw)
+            except UNREADABLE:
+                pass
+            try:
+                return self._field_by_field(raw, row, notes, strange)
+            except msgspec.ValidationError:
+                raise Refused("json: not an object") from None
+            except UNREADABLE:
+                notes.forget(row)
+        repaired = mended(raw) if len(raw) <= _MENDED_BYTES else None
+        if repaired is None:
+            raise Refused("json: invalid")
+        try:
+            struct = self._field_by_field(repaired, row, notes, strange)
+        except msgspec.ValidationError:
+            raise Refused("json: not an object") from None
+        except UNREADABLE:
+            raise Refused("json: invalid") from None
+        notes.mark(row, REPAIRED, "json: repaired" if clean else "invalid utf-8")
+        return struct
+
+    def _field_by_field(self, raw: bytes, row: int, notes: Notes, strange: bool) -> Any:
+        struct = fit_record(self.level, raw, row, notes)
+        if strange and not any(getattr(struct, name) is not None for name in struct.__struct_fields__):
+            raise Refused(f"json: neither a record nor an object with '{'.'.join(self._path)}'")
+        return struct
+
+    def batch(self, rows: Rows) -> Batch:
+        """The columns of decoded records; what was learned from them serves the next ones."""
+        settle(self.level, rows.structs, rows.notes)
+        columns = columns_of(self.level, rows.structs, rows.notes)
+        extra, flagged = extra_of(rows.notes, len(rows.structs))
+        self._learn(rows)
+        return Batch(columns, rows.positions, rows.raw, extra, flagged, rows.bad, rows.skipped)
+
+    def _learn(self, rows: Rows) -> None:
+        self._records += rows.records
+        if not rows.notes.seen:
+            return
+        self._seen.update(rows.notes.seen)
+        common = [
+            place
+            for place, times in self._seen.most_common(LEARNED_PLACES)
+            if times >= _LEARN_FROM and times * 100 > self._records
+        ]
+        learned = self._learned | set(common[: LEARNED_PLACES - len(self._learned)])
+        if learned != self._learned:
+            self._learned = learned
+            self._prepare()
+
+
+class Refused(Exception):
+    """The record cannot be stored; the text says why."""
+
+
+def _at_path(path: Keys, record: Any) -> msgspec.json.Decoder[Any]:
+    """Decodes the records at a path of a document, whatever else it holds."""
+    hint: Any = list[record]
+    for key in reversed(path):
+        hint = msgspec.defstruct(
+            "Document", [("inner", hint | None | UnsetType, UNSET)], rename={"inner": key}
+        )
+    return msgspec.json.Decoder(hint)
+
+
+def at_path(document: Any, path: Keys) -> Any:
+    """What a decoder made by `_at_path` found: a list (empty for null), or UNSET."""
+    for _ in path:
+        if document is UNSET:
+            return UNSET
+        document = document.inner
+        if document is None:
+            return []
+    return document
+
+
+def _lazily(raws: Callable[[], Sequence[bytes]]) -> Callable[[int], bytes]:
+    found: list[Sequence[bytes]] = []
+
+    def raw(row: int) -> bytes:
+        if not found:
+            found.append(raws())
+        return bytes(found[0][row])
+
+    return raw
+
+
+def is_utf8(text: bytes) -> bool:
+    """Checked once for a block: msgspec takes any bytes for Raw, Arrow and DuckDB do not."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,172 @@
+"""JSON documents and JSON lines → batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import msgspec
+import numpy as np
+from msgspec import UNSET, Raw
+
+from tailrace.core import Json, Jsonl, Table
+from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Stream
+from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows, at_path, is_utf8
+from tailrace.formats.json_cut import DENSE, WINDOW_BYTES, Cut, Cutter, Window
+from tailrace.formats.json_fit import UNREADABLE
+from tailrace.formats.lines import LineBlock, cut_lines
+
+WHOLE_BYTES = 4 * 1024 * 1024
+"A document up to this size is decoded in one call."
+_LINES = 32_768
+"Lines in a batch at most."
+_OPEN, _CLOSE = ord("{"), ord("}")
+
+
+def json_decoder(table: Table, fmt: Json | Jsonl) -> Decoder:
+    """The decoder of a table's JSON, set up once and used for many artifacts."""
+    return DocumentDecoder(table, fmt) if isinstance(fmt, Json) else LineDecoder(table, fmt)
+
+
+class DocumentDecoder:
+    """Arrays, records under a path, single objects, and objects one after another."""
+
+    def __init__(self, table: Table, fmt: Json) -> None:
+        self._path = tuple(fmt.records.split(".")) if fmt.records else ()
+        self._cascade = Cascade(table, fmt, self._path)
+
+    def decode(self, stream: Stream) -> Iterator[Batch]:
+        """Batches of a document, in the order of its records; positions are ordinals."""
+        window = Window(stream)
+        view, last = window.fill(WHOLE_BYTES)
+        rows = self._whole(view) if last else None
+        if rows is not None:
+            yield self._cascade.batch(rows)
+            return
+        ordinal = 0
+
+        def prove(run: bytes, array: bool) -> Rows | None:
+            return self._run(b"[" + run + b"]" if array else run, array, ordinal)
+
+        for run in Cutter(window, self._path, prove).runs():
+            rows = self._singly(run, ordinal) if isinstance(run, list) else run
+            ordinal += rows.records
+            yield self._cascade.batch(rows)
+
+    def _whole(self, view: bytes) -> Rows | None:
+        """One call for all of a small document; None when it takes more than that."""
+        if len(view) > WINDOW_BYTES and view.count(b"{") > DENSE:
+            return None
+        head = view.lstrip()[:1]
+        if head == b"[":
+            return self._run(view, True, 0)
+        return self._at_path(view) if head == b"{" and self._path else None
+
+    def _at_path(self, view: bytes) -> Rows | None:
+        cascade, path = self._cascade, self._path
+        if is_utf8(view):
+            try:
+                structs = at_path(cascade.document.decode(view), path)
+            except msgspec.ValidationError:
+                structs = None
+            except UNREADABLE:
+                return None
+            if structs is not None and structs is not UNSET:
+                return cascade.strict(lambda: structs, 0, lambda: at_path(cascade.raws_at.decode(view), path))
+        try:
+            raws = at_path(cascade.raws_at.decode(view), path)
+        except UNREADABLE:
+            return None
+        return cascade.each(raws, range(len(raws))) if raws is not UNSET else None
+
+    def _run(self, text: bytes, array: bool, first: int) -> Rows | None:
+        """Decode an array of records, or records one after another; None: it is not JSON."""
+        cascade = self._cascade
+        decode = (
+            (lambda: cascade.array.decode(text)) if array else (lambda: cascade.record.decode_lines(text))
+        )
+        divide = (lambda: RAWS.decode(text)) if array else (lambda: RAW.decode_lines(text))
+        rows = cascade.strict(decode, first, divide) if is_utf8(text) else None
+        if rows is not None:
+            return rows
+        try:
+            raws = divide()
+        except UNREADABLE:
+            return None
+        if not array:
+            raws = self._records_in(raws)
+        return cascade.each(raws, range(first, first + len(raws)), strange=bool(self._path) and not array)
+
+    def _records_in(self, values: Sequence[Record]) -> list[Record]:
+        """Values of the top level: an object that holds records stands for them."""
+        if not self._path:
+            return list(values)
+        records: list[Record] = []
+        for value in values:
+            try:
+                inner = at_path(self._cascade.raws_at.decode(value), self._path)
+            except UNREADABLE:
+                inner = UNSET
+            records += [value] if inner is UNSET else inner
+        return records
+
+    def _singly(self, cuts: list[Cut], ordinal: int) -> Rows:
+        """Values that were cut out one by one, and stretches that are none."""
+        records: list[Record] = []
+        positions: list[int] = []
+        bad: list[Bad] = []
+        for cut in cuts:
+            if cut.reason is not None:
+                bad.append(Bad(ordinal, cut.raw[:RAW_LIMIT], cut.length, cut.reason))
+                ordinal += 1
+                continue
+            inner = self._records_in([cut.raw]) if cut.alone else [cut.raw]
+            positions += range(ordinal, ordinal + len(inner))
+            records += inner
+            ordinal += len(inner)
+        rows = self._cascade.each(records, positions, strange=bool(self._path) and cuts[0].alone)
+        rows.bad = sorted(rows.bad + bad, key=lambda b: b.position)
+        rows.records += len(bad)
+        return rows
+
+
+class LineDecoder:
+    """One object per line."""
+
+    def __init__(self, table: Table, fmt: Jsonl) -> None:
+        self._cascade = Cascade(table, fmt)
+
+    def decode(self, stream: Stream) -> Iterator[Batch]:
+        """Batches of lines; positions are their byte offsets."""
+        for block in cut_lines(stream):
+            for start in range(0, max(len(block), 1), _LINES):
+                rows = self._rows(block, start, min(start + _LINES, len(block)))
+                rows.bad = block.bad + rows.bad if start == 0 else rows.bad
+                yield self._cascade.batch(rows)
+
+    def _rows(self, block: LineBlock, first: int, end: int) -> Rows:
+        starts, ends = block.starts[first:end], block.ends[first:end]
+        filled = np.flatnonzero(ends > starts)
+        rows = (
+            self._strict(block, first, starts[filled], ends[filled], filled) if not block.originals else None
+        )
+        if rows is None:
+            numbers = [n for n in range(first, end) if block.raw(n).strip()]
+            positions = block.positions[numbers].tolist()
+            rows = self._cascade.each([block.raw(n) for n in numbers], positions)
+        rows.skipped = end - first - rows.records
+        return rows
+
+    def _strict(
+        self, block: LineBlock, first: int, starts: Positions, ends: Positions, filled: Positions
+    ) -> Rows | None:
+        """All lines in one call. Each must be one object: no value has a line end between } and {."""
+        data = np.frombuffer(block.buffer, np.uint8)
+        if not len(filled) or (data[starts] != _OPEN).any() or (data[ends - 1] != _CLOSE).any():
+            return None
+        text = block.buffer[starts[0] : ends[-1]]
+        rows = self._cascade.strict(
+            lambda: self._cascade.record.decode_lines(text),
+            block.positions[first + filled],
+            lambda: [block.raw(first + n) for n in filled.tolist()],
+        )
+        return rows if rows is not None and len(rows.structs) == len(filled) else None

@@ -1,0 +1,221 @@
+"""Records that do not fit their struct: field by field, and what has no place goes to `tp_extra`."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from fnmatch import fnmatchcase
+from functools import cache
+from typing import Any
+
+import msgspec
+from msgspec import Raw
+
+from tailrace.formats.json_struct import Field, Keys, Level
+
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+MISFIT = "tp_misfit"
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_LIST = msgspec.json.Decoder(list[Raw])
+_TEXT = msgspec.json.Decoder(str)
+_ANY = msgspec.json.Decoder(Raw)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+Tree = dict[str, Any]
+
+
+class Misfit(Exception):
+    """The value does not fit the column."""
+
+
+class Notes:
+    """What is to be told of the rows of a batch beside their columns, and which places keep coming up."""
+
+    def __init__(self, keep: tuple[str, ...]) -> None:
+        self._keeps_all = "*" in keep
+        self._keep = keep
+        self.extra: dict[int, Tree] = {}
+        self.seen: Counter[Keys] = Counter()
+
+    def unknown(self, row: int, keys: Keys, value: Raw) -> None:
+        """A key without a column, kept at its own place."""
+        self.seen[keys] += 1
+        if not (self._keeps_all or any(fnmatchcase(".".join(keys), glob) for glob in self._keep)):
+            return
+        tree = self.extra.setdefault(row, {})
+        for key in keys[:-1]:
+            tree = tree.setdefault(key, {})
+        tree[keys[-1]] = value
+
+    def misfit(self, row: int, field: Field, value: Any) -> None:
+        """A value that its column cannot hold, kept as it was sent."""
+        self.seen[field.keys] += 1
+        self.mark(row, field.path, value)
+
+    def mark(self, row: int, path: str, value: Any) -> None:
+        self.extra.setdefault(row, {}).setdefault(MISFIT, {})[path] = value
+
+    def forget(self, row: int) -> None:
+        self.extra.pop(row, None)
+
+
+def fit_record(level: Level, raw: bytes | Raw, row: int, notes: Notes) -> Any:
+    """A struct of `level` from any object; raises what msgspec raises when it is none."""
+    return _fit_object(level, _OBJECT.decode(raw), (), row, notes)
+
+
+def settle(level: Level, rows: list[Any], notes: Notes, numbers: list[int] | None = None) -> None:
+    """Fit what was decoded as Raw on purpose, in every row that has it."""
+    for key in level.late:
+        fields = level.by_key[key]
+        first = fields[0].attribute
+        for index, holder in enumerate(rows):
+            raw = getattr(holder, first)
+            if raw.__class__ is not Raw:
+                continue
+            row = numbers[index] if numbers else index
+            for field in fields:
+                setattr(holder, field.attribute, fit(field, raw, row, notes))
+    for field in level.fields:
+        if field.level is not None and _has_late(field.level):
+            below = [(index, getattr(holder, field.attribute)) for index, holder in enumerate(rows)]
+            held = [(numbers[i] if numbers else i, child) for i, child in below if child is not None]
+            settle(field.level, [child for _, child in held], notes, [row for row, _ in held])
+
+
+def _has_late(level: Level) -> bool:
+    return bool(level.late) or any(f.level is not None and _has_late(f.level) for f in level.fields)
+
+
+def _fit_object(level: Level, values: dict[str, Raw], keys: Keys, row: int, notes: Notes) -> Any:
+    fitted: dict[str, Any] = {}
+    for key, raw in values.items():
+        fields = level.by_key.get(key)
+        if fields is None:
+            notes.unknown(row, (*keys, key), raw)
+            continue
+        for field in fields:
+            fitted[field.attribute] = fit(field, raw, row, notes)
+    return level.struct(**fitted)
+
+
+def fit(field: Field, raw: Raw, row: int, notes: Notes) -> Any:
+    """The value for a column; None and a note where there is none that loses nothing."""
+    text = bytes(raw)
+    if text == b"null":
+        return None
+    if field.kind == "rest":
+        notes.unknown(row, field.keys, raw)
+        return None
+    try:
+        if field.kind == "struct":
+            return _fit_struct(field, raw, row, notes)
+        return _fit_value(field, raw, text, row, notes)
+    except (Misfit, *UNREADABLE):
+        notes.misfit(row, field, raw)
+        return None
+
+
+def _fit_struct(field: Field, raw: Raw, row: int, notes: Notes) -> Any:
+    assert field.level is not None
+    source = _unwrapped(raw) if field.column and field.column.decode == "json" else raw
+    try:
+        return _strict(field.level.struct).decode(source)
+    except UNREADABLE:
+        return _fit_object(field.level, _OBJECT.decode(source), field.keys, row, notes)
+
+
+def _fit_value(field: Field, raw: Raw, text: bytes, row: int, notes: Notes) -> Any:
+    quoted = text[:1] == b'"'
+    if quoted and field.nulls and _TEXT.decode(raw) in field.nulls:
+        return None
+    if field.kind in ("source", "number"):
+        return raw
+    if field.kind == "json":
+        return _unwrapped(raw) if field.column and field.column.decode == "json" else raw
+    if field.kind == "list":
+        return _fit_list(field, raw, text, row, notes)
+    try:
+        return _strict(field.hint).decode(raw)
+    except UNREADABLE:
+        pass
+    notes.seen[field.keys] += 1  # taken, but only here: worth learning when it is common
+    if field.kind == "text":
+        return text.decode()
+    if field.kind == "moment":
+        return raw
+    value = _lax(field.hint).decode(raw)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Misfit
+    return value
+
+
+def _fit_list(field: Field, raw: Raw, text: bytes, row: int, notes: Notes) -> Any:
+    item = field.item
+    assert item is not None
+    separator = field.column.list_separator if field.column else None
+    if text[:1] == b"[":
+        values = _LIST.decode(raw)
+    elif text[:1] == b"{":
+        raise Misfit
+    elif text[:1] == b'"' and separator:
+        values = [Raw(msgspec.json.encode(part)) for part in _TEXT.decode(raw).split(separator)]
+    else:
+        values = [raw]
+    notes.seen[field.keys] += 1
+    return [
+        None if bytes(value) == b"null" else _fit_value(item, value, bytes(value), row, notes)
+        for value in values
+    ]
+
+
+def _unwrapped(raw: Raw) -> Raw:
+    """JSON that was sent as a string; a string that holds none stays as it is."""
+    if bytes(raw)[:1] != b'"':
+        return raw
+    inner = _TEXT.decode(raw).encode()
+    try:
+        return _ANY.decode(inner).copy()
+    except UNREADABLE:
+        return raw
+
+
+def text_of(value: Any) -> str | None:
+    """A JSON value as text: strings without their quotes, everything else as it was sent."""
+    if value.__class__ is not Raw:
+        return value if value is None or isinstance(value, str) else str(value)
+    text = bytes(value)
+    if text == b"null":
+        return None
+    return _TEXT.decode(text) if text[:1] == b'"' else text.decode()
+
+
+@cache
+def _strict(hint: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(hint)
+
+
+@cache
+def _lax(hint: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(hint, strict=False)
+
+
+def mended(raw: bytes) -> bytes | None:
+    """The record as JSON allows it: U+FFFD for broken characters, null for NaN. None: it is no JSON at all."""
+    try:
+        value = json.loads(
+            raw.decode(errors="replace"), strict=False, parse_constant=_null, parse_float=_finite
+        )
+        return _SURROGATES.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
+    except (ValueError, RecursionError):
+        return None
+
+
+def _null(_word: str) -> None:
+    return None
+
+
+def _finite(text: str) -> float | None:
+    number = float(text)
+    return number if math.isfinite(number) else None

@@ -1,0 +1,193 @@
+"""A table's columns as msgspec structs: one per nesting level, strict, every field optional."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Raw
+
+from tailrace.core import Column, Json, Jsonl, Struct, Table, camel
+from tailrace.core.arrow import arrow_type
+from tailrace.core.columns import SYNONYMS
+from tailrace.formats.duck import con
+
+Keys = tuple[str, ...]
+"A place in a record: the JSON keys that lead to it."
+
+_RANGES = {
+    "tinyint": (-(2**7), 2**7 - 1),
+    "smallint": (-(2**15), 2**15 - 1),
+    "integer": (-(2**31), 2**31 - 1),
+    "bigint": (-(2**63), 2**63 - 1),
+    "utinyint": (0, 2**8 - 1),
+    "usmallint": (0, 2**16 - 1),
+    "uinteger": (0, 2**32 - 1),
+}
+_FLOAT32 = 3.4028234663852886e38
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One key of an object and what becomes of its value."""
+
+    attribute: str
+    keys: Keys
+    kind: str
+    """What the struct holds: `text`, `int`, `bool`, `float`, `json` (Raw), `number` (Raw: beyond 64 bits),
+    `moment` (a time as text or number), `list`, `struct`; `source` and `rest` are keys without a column."""
+    hint: Any = Raw
+    "The strict type of a value that is not null."
+    type: str = ""
+    "The declared type in DuckDB's own spelling."
+    column: Column | None = None
+    path: str = ""
+    "Dotted path of the column."
+    level: Level | None = None
+    item: Field | None = None
+    nulls: frozenset[str] = frozenset()
+    "Texts that mean null."
+
+    @property
+    def key(self) -> str:
+        return self.keys[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The fields of one object, the struct that msgspec fills, and which keys are fitted afterwards."""
+
+    fields: tuple[Field, ...]
+    struct: type[msgspec.Struct]
+    by_key: dict[str, tuple[Field, ...]]
+    late: frozenset[str]
+    "Keys decoded as Raw: places that were learned, keys that several columns share, JSON within strings."
+
+
+def top_level(table: Table, fmt: Json | Jsonl, learned: frozenset[Keys] = frozenset()) -> Level:
+    """The structs of a table. `learned` places are taken as Raw, whether they have a column or not."""
+    return _Levels(table, fmt, learned).level(
+        tuple(c for c in table.columns if c.sql is None), sources=source_keys(table)
+    )
+
+
+class _Levels:
+    def __init__(self, table: Table, fmt: Json | Jsonl, learned: frozenset[Keys]) -> None:
+        self._camel = fmt.keys == "camel"
+        self._mapped = dict(fmt.field_map)
+        self._learned = learned
+        self._forbid = bool(table.keep)
+        self._null = table.null
+
+    def level(
+        self, columns: tuple[Column, ...], keys: Keys = (), prefix: str = "", sources: tuple[str, ...] = ()
+    ) -> Level:
+        fields = [self._field(column, keys, prefix) for column in columns]
+        taken = {f.key for f in fields}
+        fields += [Field("", (*keys, key), "source") for key in sources if key not in taken]
+        taken.update(sources)
+        here = sorted(place for place in self._learned if place[:-1] == keys)
+        fields += [Field("", place, "rest") for place in here if place[-1] not in taken]
+        fields = [replace(f, attribute=f"c{number}") for number, f in enumerate(fields)]
+        by_key: dict[str, tuple[Field, ...]] = {}
+        for f in fields:
+            by_key[f.key] = (*by_key.get(f.key, ()), f)
+        late = {place[-1] for place in here}
+        for key, sharing in by_key.items():
+            if len(sharing) > 1 or any(f.column and f.column.decode == "json" for f in sharing):
+                late.add(key)
+        return Level(tuple(fields), self._struct(by_key, late), by_key, frozenset(late))
+
+    def _struct(self, by_key: dict[str, tuple[Field, ...]], late: set[str]) -> type[msgspec.Struct]:
+        members: list[tuple[str, Any, Any]] = []
+        names: dict[str, str] = {}
+        for key, (first, *others) in by_key.items():
+            members.append((first.attribute, Any if key in late else first.hint | None, None))
+            if key in late or first.hint is Raw:
+                members[-1] = (first.attribute, Raw, None)
+            names[first.attribute] = key
+            for other in others:  # filled from the first; a key that no record has keeps msgspec away
+                members.append((other.attribute, Any, None))
+                names[other.attribute] = f"\0{other.attribute}"
+        return msgspec.defstruct(
+            "Record", members, rename=names, forbid_unknown_fields=self._forbid, gc=False, omit_defaults=True
+        )
+
+    def _field(self, column: Column, keys: Keys, prefix: str) -> Field:
+        path = prefix + column.name
+        key = self._mapped.get(path) or column.src or (camel(column.name) if self._camel else column.name)
+        keys = (*keys, key)
+        nulls = frozenset(text for text in (self._null, column.null_if) if text is not None)
+        if isinstance(column.type, Struct):
+            level = self.level(column.type.columns, keys, path + ".")
+            return Field("", keys, "struct", level.struct, "struct", column, path, level, nulls=nulls)
+        spelled = _spelled(column.type)
+        if not spelled.endswith("[]"):
+            kind, hint = _leaf(spelled, column.time)
+            return Field("", keys, kind, hint, spelled, column, path, nulls=nulls)
+        kind, hint = _leaf(_spelled(spelled[:-2]), column.time)
+        item = Field("", keys, kind, hint, _spelled(spelled[:-2]), column, path, nulls=nulls)
+        several = list[hint | None] if hint is not Raw else list[Raw]  # type: ignore[valid-type]
+        both = several | str if kind == "text" else several
+        return Field("", keys, "list", both, spelled, column, path, item=item, nulls=nulls)
+
+
+def _spelled(type: str) -> str:
+    arrow_type(type)  # an unknown type is the table's mistake, told before any byte is read
+    name = type.strip().lower()
+    return SYNONYMS.get(name, name)
+
+
+def _leaf(type: str, time: str | None) -> tuple[str, Any]:
+    """Kind and strict type of a value."""
+    if type in _RANGES and not time:
+        low, high = _RANGES[type]
+        return "int", Annotated[int, Meta(ge=low, le=high)]
+    if type in _RANGES:
+        return "moment", int | str
+    if type == "timestamp" and time and time.startswith("epoch"):
+        return "moment", int | float | str
+    if type == "timestamp":
+        return "moment", str
+    if type == "boolean":
+        return "bool", bool
+    if type == "double":
+        return "float", float
+    if type == "float":
+        return "float", Annotated[float, Meta(ge=-_FLOAT32, le=_FLOAT32)]
+    if type == "json":
+        return "json", Raw
+    if type in ("ubigint", "hugeint") or type.startswith("decimal"):
+        return "number", Raw
+    return "text", str
+
+
+def source_keys(table: Table) -> tuple[str, ...]:
+    """Names that `sql` columns read and that no stored column has: they are keys of the record itself."""
+    stored = {c.name for c in table.columns if c.sql is None}
+    names: dict[str, None] = {}
+    for column in table.columns:
+        if column.sql is not None:
+            names.update(dict.fromkeys(_names_in(column.sql)))
+    return tuple(name for name in names if name not in stored)
+
+
+def _names_in(expression: str) -> Iterator[str]:
+    asked = con().execute(
+        "select json_serialize_sql(cast($query as varchar))", {"query": f"select {expression}"}
+    )
+    yield from _column_names(json.loads(asked.fetchall()[0][0]))
+
+
+def _column_names(node: object) -> Iterator[str]:
+    if isinstance(node, list):
+        for child in node:
+            yield from _column_names(child)
+    elif isinstance(node, dict):
+        if node.get("class") == "COLUMN_REF":
+            yield node["column_names"][0]
+        for child in node.values():
+            yield from _column_names(child)
