@@ -18,7 +18,7 @@ class Attr:
     """One attribute: what kind of value it takes, and what it is for."""
 
     kind: str
-    "text, texts (a list, or one text), names (texts or bare words), flag, number, map (of texts) or any."
+    "text, texts (a list, or one text), names (texts or bare words), flag, number, map (of texts), format or any."
     doc: str
     required: bool = False
 
@@ -32,7 +32,7 @@ PARTITION: Attrs = {
     "filter": Attr("text", "A DuckDB condition; rows for which it is not true are not stored."),
     "tp_index": Attr("text", "The column whose value becomes `tp_index`; without it that is `default`."),
     "source": Attr("any", "A top-level source, or a list of them: `source.file.web`."),
-    "source_format": Attr("any", "Format of sources that name none: a reference, a map or a layout."),
+    "source_format": Attr("format", "Format of sources that name none: a reference, a map or a layout."),
     "store": Attr("any", "Where the days rest."),
     "partition": Attr("any", "A tier where the days rest."),
     "partitions": Attr("any", "Tiers where the days rest."),
@@ -54,7 +54,7 @@ COLUMN: Attrs = {
     "description": Attr("text", "What the column says."),
 }
 TABLE: Attrs = {
-    "format": Attr("any", "Format of sources that name none."),
+    "format": Attr("format", "Format of sources that name none."),
     "description": Attr("text", "What a row is."),
     "null_if": Attr("text", "A text that means null in every column."),
     "map_fields": Attr("texts", "Globs over source fields that become columns without being declared."),
@@ -75,7 +75,7 @@ SOURCE: Attrs = {
     "type": Attr("text", "Kind of source, where no label says it."),
     "name": Attr("text", "Name of the source, where no label says it."),
     "connection": Attr("any", "Credentials: `connection.aws.prod`."),
-    "format": Attr("any", "How the bytes are read; without it, as the table says."),
+    "format": Attr("format", "How the bytes are read; without it, as the table says."),
 }
 FILE: Attrs = {
     "paths": Attr("texts", "Files, directories or globs.", required=True),
@@ -187,6 +187,8 @@ def fitted(setting: Setting, kind: str, report: Report) -> Value:
     """The value as the kind wants it (lists of texts become tuples); raises a Problem."""
     value = setting.value
     match kind, value:
+        case "format", _:
+            return value
         case "any", _:
             _no_bare_names(setting, value, report)
             return plain(value)

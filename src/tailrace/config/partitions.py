@@ -136,12 +136,10 @@ class Partitions:
         self, block: Block, settings: Settings, table: Table | None, default: Setting | None
     ) -> list[SourceSpec]:
         """The partition's sources, each with a name of its own."""
-        found = [self.sources.read(inner, table) for inner in block.blocks if inner.kind == "source"]
-        if "source" in settings:
-            found += [
-                self._referred(value, settings["source"], table) for value in _items(settings["source"])
-            ]
-        elif not found and "source" not in block.attributes:
+        referred = settings.get("source")
+        found = [self._referred(value, referred, table) for value in _items(referred)] if referred else []
+        found += [self.sources.read(inner, table) for inner in block.blocks if inner.kind == "source"]
+        if not found and "source" not in block.attributes:
             name = " ".join(block.labels)
             self.report.error(
                 block.where,

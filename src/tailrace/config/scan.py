@@ -24,6 +24,7 @@ _TOKEN = re.compile(
     |(?P<name>[A-Za-z_][\w-]*)[ \t]*(?P<sign>[=:])(?![=>])[ \t]*""",
     re.VERBOSE,
 )
+_NOT_LINE_END = re.compile(rb"[^\n]")
 _NOTHING = re.compile(rb"\r?\n|#|//|\Z")
 _PIECE = re.compile(rb'"|\\|\$\$\{|%%\{|\$\{|%\{|\r?\n')
 _HEREDOC_PIECE = re.compile(rb"\$\$\{|%%\{|\$\{|%\{")
@@ -67,6 +68,9 @@ class _Scanner:
     def problem(self, at: int, message: str, hint: str | None = None) -> Problem:
         return self.report.make(self.text.where(at), message, "syntax", hint)
 
+    def _open_interpolation(self, at: int) -> Problem:
+        return self.problem(at, "'${' is never closed", "add '}', or write '$${' for a plain '${'")
+
     def code(self, at: int, interpolation: int | None, depth: int) -> int:
         """Scan code up to the end of the file, or of the interpolation that began at that offset."""
         if depth > MAX_DEPTH:
@@ -78,11 +82,11 @@ class _Scanner:
             inside_raw = bool(opened) and opened[-1].raw
             match match.lastgroup:
                 case "comment":
-                    continue
+                    self.scanned.masked[start:at] = b" " * (at - start)
                 case "long":
                     at = self._comment(start)
                 case "quote":
-                    at = self._quoted(start, inside_raw or start == raw_at, depth)
+                    at = self._quoted(start, inside_raw or start == raw_at, interpolation, depth)
                 case "backtick":
                     at = self._backtick(start)
                 case "tag" | "heredoc":
@@ -107,9 +111,7 @@ class _Scanner:
                 opened[-1].at, f"'{sign}' is never closed", f"add the '{_pair(sign)}' that ends it"
             )
         if interpolation is not None:
-            raise self.problem(
-                interpolation, "'${' is never closed", "add '}', or write '$${' for a plain '${'"
-            )
+            raise self._open_interpolation(interpolation)
         return len(self.data)
 
     def _close(self, opened: list[_Bracket], sign: bytes, at: int) -> None:
@@ -128,6 +130,7 @@ class _Scanner:
         end = self.data.find(b"*/", start + 2)
         if end < 0:
             raise self.problem(start, "comment is never closed", "add '*/'")
+        self.scanned.masked[start : end + 2] = _NOT_LINE_END.sub(b" ", self.data[start : end + 2])
         return end + 2
 
     def _backtick(self, start: int) -> int:
@@ -138,7 +141,7 @@ class _Scanner:
         self.scanned.strings[start] = (self.data[start + 1 : end].decode(),)
         return end + 1
 
-    def _quoted(self, start: int, raw: bool, depth: int) -> int:
+    def _quoted(self, start: int, raw: bool, interpolation: int | None, depth: int) -> int:
         pieces: list[str | None] = []
         holes: list[tuple[int, int]] = []
         literal = ""
@@ -146,6 +149,8 @@ class _Scanner:
         while True:
             match = _PIECE.search(self.data, at)
             if match is None or match[0].endswith(b"\n"):
+                if interpolation is not None:
+                    raise self._open_interpolation(interpolation)
                 raise self.problem(
                     start, "text is never closed", "add '\"' at its end; write \\\" for a quote inside"
                 )
@@ -217,7 +222,7 @@ class _Scanner:
             if match[0] == b"${" and not raw:
                 at = self.code(at, match.start(), depth + 1)
                 if at > last.start():
-                    raise self.problem(match.start(), "'${' is never closed", "add '}', or write '$${'")
+                    raise self._open_interpolation(match.start())
                 holes.append((match.start(), at))
                 pieces += [_outdent(literal, indent, first=not pieces), None]
                 literal = b""

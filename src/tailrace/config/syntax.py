@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +14,8 @@ from tailrace.config.scan import Pieces, scan
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
+
+_PAIRS = {b"{": b"}", b"[": b"]", b"(": b")"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +66,11 @@ class Block:
 def parse(text: Text, report: Report) -> Block:
     """A file as one block without a kind. Raises the first syntax error, notes those found afterwards."""
     scanned = scan(text, report)
-    tree = _parser().parse(bytes(scanned.masked))
-    if tree.root_node.has_error:
-        raise _syntax_error(tree.root_node, text, report)
+    root = _root(bytes(scanned.masked))
+    if root.has_error:
+        raise _syntax_error(bytes(scanned.masked), text, report)
     source = Source(text, scanned.strings)
-    body = next((child for child in tree.root_node.children if child.type == "body"), None)
+    body = next((child for child in root.children if child.type == "body"), None)
     return _Reader(source, report).block("", (), (), text.where(0), body)
 
 
@@ -76,6 +80,10 @@ def _parser() -> Parser:
     import tree_sitter_hcl
 
     return tree_sitter.Parser(tree_sitter.Language(tree_sitter_hcl.language()))
+
+
+def _root(masked: bytes) -> Node:
+    return _parser().parse(masked).root_node
 
 
 class _Reader:
@@ -134,21 +142,38 @@ class _Reader:
         return "".join(piece or "" for piece in self.source.strings[node.start_byte])
 
 
-def _syntax_error(root: Node, text: Text, report: Report) -> Problem:
-    """Point at the first thing that the grammar could not place."""
-    node = next(found for found in _walk(root) if found.is_error or found.is_missing)
-    leaves = [leaf for leaf in _walk(node) if not leaf.children]
-    dots = next((leaf for leaf in leaves if leaf.type == "ellipsis"), None)
-    if dots is not None:
-        return report.make(
-            text.where(dots.start_byte), "'...' stands for nothing", "syntax", "write out what is meant"
-        )
-    at = leaves[-1].start_byte if node.is_error and node is not root else node.start_byte
+def _syntax_error(masked: bytes, text: Text, report: Report) -> Problem:
+    """Point at the first line that the grammar could not place, and at the word in it if that is known."""
+    ends = [match.start() for match in re.finditer(rb"\n|\Z", masked)]
+    line = bisect_left(ends, True, key=lambda end: _root(_closed(masked[:end])).has_error)
+    first, last = (ends[line - 1] + 1 if line else 0), ends[min(line, len(ends) - 1)]
+    # Masked text holds no heredocs: the grammar tries one only where it got stuck.
+    nodes = list(_walk(_root(_closed(masked[:last]))))
+    stuck = [node.start_byte for node in nodes if node.type == "heredoc_identifier"]
+    stuck += [node.start_byte for node in nodes if node.is_error]
+    at = next((offset for offset in stuck if first < offset < last), first)
+    known = at > first
     while text.data[at : at + 1].isspace():
         at += 1
-    found = text.data[at : at + 40].decode(errors="ignore").split()
-    shown = f"unexpected '{found[0]}'" if found else "unexpected end of the file"
-    return report.make(text.where(at), shown, "syntax", 'expected name = value, or: kind "label" { … }')
+    words = text.data[at : at + 40].decode(errors="ignore").split() or ["the end of the file"]
+    hint = 'expected name = value, or: kind "label" { … }'
+    if words[0].startswith("..."):
+        return report.make(text.where(at), "'...' stands for nothing", "syntax", "write out what is meant")
+    if words[0].startswith("'"):
+        hint = "a text stands between double quotes"
+    message = f"unexpected {words[0]}" if known else "this cannot be read"
+    return report.make(text.where(at), message, "syntax", hint)
+
+
+def _closed(masked: bytes) -> bytes:
+    """The beginning of a text with what is open in it closed."""
+    opened: list[bytes] = []
+    for match in re.finditer(rb"[{\[(]|[}\])]", masked):
+        if match[0] in _PAIRS:
+            opened.append(_PAIRS[match[0]])
+        elif opened:
+            opened.pop()
+    return masked + b"".join(reversed(opened))
 
 
 def _walk(node: Node) -> Iterator[Node]:
