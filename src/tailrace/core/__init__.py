@@ -4,6 +4,7 @@ from tailrace.core.artifact import Artifact
 from tailrace.core.columns import Column, Struct, camel, col, leaves, struct
 from tailrace.core.errors import (
     ConfigError,
+    DataError,
     LakeError,
     LockedError,
     QueryError,
@@ -23,6 +24,7 @@ __all__ = [
     "Column",
     "Common",
     "ConfigError",
+    "DataError",
     "Delimited",
     "Format",
     "Grok",

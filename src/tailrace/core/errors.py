@@ -60,6 +60,13 @@ class SourceError(TailraceError):
     code = "source"
 
 
+class DataError(TailraceError):
+    """An artifact cannot be decoded in any reasonable time or way; its day fails."""
+
+    exit_code = 5
+    code = "data"
+
+
 class LakeError(TailraceError):
     """The lake refuses a change: schema conflict, lost race, damaged metadata."""
 

@@ -45,7 +45,7 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A regular expression that is searched for in each line; groups of the same field: the first that matched wins."""
+    """A regular expression to search for in each line. Of groups with one field the first that matched wins."""
 
     text: str
     captures: tuple[Capture, ...]
@@ -80,11 +80,7 @@ def compile_regex(format: Regex) -> Expression:
 def _compile(layout: str, patterns: Mapping[str, str], kind: str, piece: re.Pattern[str]) -> Expression:
     expansion = _Expansion(patterns, kind, piece)
     expansion.add(layout, None, ())
-    text = "".join(expansion.out)
-    try:
-        regex.compile(text, regex.ASCII)
-    except regex.error as error:
-        raise expansion.wrong(error.msg, error.pos or 0) from None
+    text = expansion.checked(0)
     if not expansion.captures:
         raise ConfigError(
             f"the {kind} layout captures no field",
@@ -96,7 +92,7 @@ def _compile(layout: str, patterns: Mapping[str, str], kind: str, piece: re.Patt
 
 @dataclass
 class _Expansion:
-    """Text that grows while patterns are put in the place of their names; remembers where each part came from."""
+    """Text that grows as patterns take the place of their names; remembers where each part came from."""
 
     patterns: Mapping[str, str]
     kind: str
@@ -122,7 +118,9 @@ class _Expansion:
                 self._refer(parts, owner, found.start(), inside)
         self._emit(text[done:], owner, done)
 
-    def _refer(self, parts: dict[str, str | None], owner: str | None, at: int, inside: tuple[str, ...]) -> None:
+    def _refer(
+        self, parts: dict[str, str | None], owner: str | None, at: int, inside: tuple[str, ...]
+    ) -> None:
         name, field_name, type_word = str(parts["name"]), parts["field"], parts["type"]
         if name not in self.patterns:
             raise unknown("grok-pattern", name, self.patterns, where=self._place(owner, at))
@@ -132,7 +130,10 @@ class _Expansion:
             raise unknown("grok-type", type_word, TYPES, where=self._place(owner, at))
         opening = self._open(field_name, TYPES[type_word] if type_word else None) if field_name else "(?:"
         self._emit(opening, owner, at)
+        begin = len(self.out)
         self.add(self.patterns[name], name, (*inside, name))
+        if standard_patterns().get(name) != self.patterns[name]:
+            self.checked(begin)  # alone, lest it closes a parenthesis that is not its own
         self._emit(")", owner, at)
 
     def _open(self, field_name: str, type: str | None) -> str:
@@ -149,10 +150,16 @@ class _Expansion:
             self.out.append(text)
             self.length += len(text)
 
-    def wrong(self, message: str, position: int) -> ConfigError:
-        """The error for a fault at a position of the expanded text, told in terms of what was written."""
-        start, owner, at = max((o for o in self.origins if o[0] <= position), key=lambda o: o[0])
-        return self._error(message, owner, at + position - start)
+    def checked(self, begin: int) -> str:
+        """The text since then, once it compiles; a fault in it is told in terms of what was written."""
+        text = "".join(self.out[begin:])
+        try:
+            regex.compile(text, regex.ASCII)
+        except regex.error as error:
+            position = self.length - len(text) + (error.pos or 0)
+            start, owner, at = max(o for o in self.origins if o[0] <= position)
+            raise self._error(error.msg, owner, at + position - start) from None
+        return text
 
     def _error(self, message: str, owner: str | None, at: int) -> ConfigError:
         return ConfigError(message, code=f"config.{self.kind}", where=self._place(owner, at))
