@@ -41,7 +41,7 @@ _DECIMAL = re.compile(r"decimal(?:\((\d+)\s*,\s*(\d+)\))?")
 def arrow_type(spelled: str | Struct) -> pa.DataType:
     """The stored type of a declared one: `varchar[]` → list<string>."""
     if isinstance(spelled, Struct):
-        return pa.struct([pa.field(c.name, arrow_type(c.type)) for c in spelled.columns])
+        return pa.struct([arrow_field(c) for c in spelled.columns])
     name = spelled.strip().lower()
     if name.endswith("[]"):
         return pa.list_(arrow_type(name[:-2]))

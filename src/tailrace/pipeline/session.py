@@ -116,11 +116,16 @@ def _import_early() -> None:
 def _silence() -> None:
     """PySpark's and py4j's remarks are not for the user's terminal."""
     warnings.filterwarnings("ignore", module=r"pyspark\b")
+    # py4j logs an interrupted call on the root logger, with a stack trace.
+    logging.getLogger().addFilter(_not_of_py4j)
     for name in ("py4j", "pyspark", "SQLQueryContextLogger"):
         logger = logging.getLogger(name)
-        if not logger.handlers:
-            logger.addHandler(logging.NullHandler())
-            logger.propagate = False
+        logger.addHandler(logging.NullHandler())
+        logger.propagate = False
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
 
 
 def _check_connect() -> None:
@@ -178,8 +183,8 @@ def _own_interrupts() -> Iterator[None]:
 def _let_go() -> None:
     """Take leave of the JVM in no time: it stops Spark by itself when its stdin closes.
 
-    `spark.stop()` would wait a second for PySpark's accumulator server. Without the rest, a later session would
-    talk to the dead JVM.
+    `spark.stop()` would wait a second for PySpark's accumulator server. What is reset here would make a later
+    session talk to the dead JVM.
     """
     from pyspark import SparkContext
     from pyspark.sql import SparkSession

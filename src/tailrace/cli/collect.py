@@ -1,0 +1,131 @@
+"""`tailrace collect`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.options import Context, everywhere
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tailrace.config import Config
+    from tailrace.lake.paths import Lake
+    from tailrace.pipeline.options import SessionOptions
+    from tailrace.pipeline.report import PartitionReport, Progress
+
+
+@click.command("collect")
+@click.argument("selectors", metavar="[SEL]...", nargs=-1)
+@click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
+@click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
+@click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Exit 4 when more rows are quarantined.")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="How to print the summary.")
+@click.option("--progress/--no-progress", default=None, help="Live progress; by default on a terminal only.")
+@everywhere
+def command(
+    context: Context,
+    selectors: tuple[str, ...],
+    start: str | None,
+    end: str | None,
+    max_errors: int | None,
+    output: str,
+    progress: bool | None,
+) -> None:
+    """Collect logs into the lake.
+
+    SEL is a table, table.partition or a partition's name, with wildcards; without any, everything configured is
+    collected. What was collected before is skipped.
+
+    Exit codes: 0 all well, 2 usage, 3 configuration, 4 more bad rows than --max-errors, 5 something could not be
+    read or stored, 6 locked by another process, 130 interrupted.
+    """
+    from tailrace.cli.settings import load_config, now, open_lake, session_options
+    from tailrace.cli.summary import exit_code, print_summary, shown_progress
+    from tailrace.config import require_available, select
+    from tailrace.core import TimeRange, UsageError, parse_time
+
+    options = session_options(context)
+    moment = now()
+    window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
+    config = load_config(context)
+    specs = select(config, selectors)
+    if not specs:
+        places = ", ".join(str(p) for p in context.config_paths)
+        raise UsageError(
+            f"no partition is configured in {places}",
+            code="usage.nothing-configured",
+            hint="write one in a .tpc file there (see docs/config.md), or try `tailrace demo`",
+        )
+    for spec in specs:
+        for source in spec.sources:
+            require_available(source)
+    lake = open_lake(context, config)
+    visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
+    with shown_progress(visible, context) as display:
+        reports = collect(lake, config, specs, window, options, display)
+    if not context.quiet or output == "json":
+        print_summary(reports, output)
+    sys.exit(exit_code(reports, max_errors))
+
+
+def collect(
+    lake: Lake,
+    config: Config,
+    specs: list[object],
+    window: object,
+    options: SessionOptions,
+    display: Progress,
+) -> list[PartitionReport]:
+    """Runs a collection on a session that starts while the sources are being listed."""
+    from tailrace.pipeline.collect import Collection, CollectOptions
+
+    spark = LazySession(options)
+    arguments = shlex.join(["tailrace", *sys.argv[1:]])
+    chosen = CollectOptions(window, arguments, os.cpu_count() or 2)  # type: ignore[arg-type]
+    collection = Collection(lake, config, chosen, spark.get, display)
+    try:
+        return collection.collect(specs)  # type: ignore[arg-type]
+    except BaseException:
+        spark.stop()
+        collection.abandon()
+        raise
+    finally:
+        spark.stop()
+
+
+class LazySession:
+    """The JVM starts at once, in the background; the session is made when the first job asks for it."""
+
+    def __init__(self, options: SessionOptions) -> None:
+        from tailrace.pipeline.session import start_driver
+
+        self.options = options
+        self.driver = start_driver(options)
+        self.session: SparkSession | None = None
+        self.lock = threading.Lock()
+
+    def get(self) -> SparkSession:
+        from tailrace.pipeline.session import open_session
+
+        with self.lock:
+            if self.session is None:
+                self.session = open_session(self.options, self.driver)
+            return self.session
+
+    def stop(self) -> None:
+        from tailrace.pipeline.session import close_session
+
+        with self.lock:
+            session, self.session = self.session, None
+            driver, self.driver = self.driver, None
+        if session is not None:
+            close_session(session)
+        elif driver is not None:
+            driver.close()

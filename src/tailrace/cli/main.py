@@ -1,0 +1,95 @@
+"""The front door: names and one-line help of all commands; a command's module is imported when it is called."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from tailrace import __version__
+from tailrace.cli.options import Context, everywhere
+from tailrace.core.errors import TailraceError
+
+COMMANDS = {
+    "demo": "Sample logs → lake → first answers; nothing to configure.",
+    "collect": "Collect logs into the lake.",
+    "query": "Answer SQL over the lake.",
+    "table": "List tables, or show one: columns, size, partitions.",
+    "partition": "List partitions, or show one: sources, days, size.",
+    "doctor": "Check Python, Java, Spark, the configuration and the lake.",
+}
+SYNONYMS = {"collection": "partition"}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and imports one only to run it."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        name = SYNONYMS.get(cmd_name, cmd_name)
+        if name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"tailrace.cli.{name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and name not in SYNONYMS and not name.startswith("-"):
+            from tailrace.core.registry import nearest
+
+            guess = nearest(name, COMMANDS)
+            ctx.fail(f"no such command '{name}'" + (f"; did you mean '{guess}'?" if guess else ""))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, "--version", message="tailrace %(version)s")
+@everywhere
+def cli(context: Context) -> None:
+    """Collect logs into an open lakehouse and answer SQL over them."""
+
+
+def report(error: TailraceError) -> None:
+    """An error as a person reads it: what, where, and what to do."""
+    parts = error.parts() if hasattr(error, "parts") else [error]
+    for part in parts:
+        click.secho(f"error[{part.code}]: ", fg="red", bold=True, nl=False, err=True)
+        click.echo(str(part), err=True)
+        if part.hint:
+            click.echo(f"  hint: {part.hint}", err=True)
+
+
+def main() -> None:
+    """Runs the command line; exit codes as documented."""
+    try:
+        cli.main(standalone_mode=False)
+    except TailraceError as error:
+        report(error)
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as leave:
+        sys.exit(leave.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of our output has gone: not an error, and nothing may be written at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

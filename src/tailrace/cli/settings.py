@@ -1,0 +1,68 @@
+"""From the options of the command line to the things that commands work with."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailrace.cli.options import Context
+from tailrace.core import ConfigError, Table
+from tailrace.core.registry import find_table, table_names
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+    from tailrace.lake.paths import Lake
+    from tailrace.pipeline.options import SessionOptions
+
+
+def now() -> datetime:
+    """The current time in UTC, without zone."""
+    return datetime.now(UTC).replace(tzinfo=None)
+
+
+def load_config(context: Context) -> Config:
+    """All configuration files that the options and the environment name; none at all is an empty configuration."""
+    from tailrace.config import load
+
+    paths = context.config_paths
+    if paths == [context.home_path / "config"] and not paths[0].exists():
+        paths = []
+    return load(paths, now=now(), environ=os.environ)
+
+
+def open_lake(context: Context, config: Config | None = None) -> Lake:
+    """The workspace's lake."""
+    from tailrace.lake.paths import Lake
+
+    name = context.workspace_name
+    spec = config.workspace(name) if config else None
+    if spec is not None and spec.path is not None:
+        raise ConfigError(
+            f"workspace '{name}' has a path of its own, which is not available yet",
+            code="config.not-available", where=str(spec.where), hint="leave out `path`, or use --home",
+        )  # fmt: skip
+    return Lake(context.home_path, name)
+
+
+def session_options(context: Context) -> SessionOptions:
+    """How Spark is to run."""
+    from tailrace.pipeline.options import SessionOptions, parse_conf
+
+    return SessionOptions(
+        master=context.master,
+        remote=context.remote,
+        conf=parse_conf(context.spark_conf),
+        java_home=context.java_home,
+        home=Path(context.home_path),
+    )
+
+
+def all_tables(config: Config | None) -> dict[str, Table]:
+    """Built-in and configured tables by name."""
+    from tailrace.config import tables_for
+
+    names = {*table_names(), *(spec.name for spec in (config.tables if config else ()))}
+    found = ((name, tables_for(config, name) if config else find_table(name)) for name in sorted(names))
+    return {name: table for name, table in found if table is not None}

@@ -1,0 +1,109 @@
+"""SQL inside a task: computed columns, the partition's filter, and `Sql` candidates of the shared columns.
+
+The expressions are DuckDB's, run by DuckDB on the Arrow batch, so they mean what they mean in a query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tailrace.core import TP_COLUMNS, Column, Struct
+from tailrace.core.arrow import arrow_type
+from tailrace.formats.duck import con
+
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
+_WORD = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(?!\s*\(|[A-Za-z0-9_])|"(?:[^"]|"")+"')
+
+
+def words_of(expression: str) -> frozenset[str]:
+    """Everything in an expression that may be a column's name: no texts, no functions."""
+    bare = _LITERAL.sub("''", expression)
+    return frozenset(word.strip('"').replace('""', '"') for word in _WORD.findall(bare))
+
+
+def duck_type(type: str | Struct) -> str:
+    """A declared type as DuckDB casts to it; what the lake stores as text is cast to text."""
+    if isinstance(type, Struct):
+        inner = ", ".join(f'"{c.name}" {duck_type(c.type)}' for c in type.columns)
+        return f"STRUCT({inner})"
+    if type.endswith("[]"):
+        return duck_type(type[:-2]) + "[]"
+    return "VARCHAR" if arrow_type(type) == pa.string() else type
+
+
+class Computer:
+    """The expressions of one job, each bound to the columns it names."""
+
+    def __init__(self, columns: Iterable[Column], filter: str | None, common: Iterable[str]) -> None:
+        declared = list(columns)
+        self.types = {c.name: arrow_type(c.type) for c in (*declared, *TP_COLUMNS)}
+        self.expressions = {c.name: (c.sql, duck_type(c.type)) for c in declared if c.sql is not None}
+        self.filter = filter
+        self.sql = list(common)
+
+    def compute(self, columns: dict[str, pa.Array], rows: int) -> dict[int, str]:
+        """Adds the computed columns; gives the rows on which an expression raises, with the reason."""
+        select = ", ".join(
+            f'TRY_CAST(({sql}) AS {kind}) AS "{name}"' for name, (sql, kind) in self.expressions.items()
+        )
+        names = frozenset().union(*(words_of(sql) for sql, _ in self.expressions.values()))
+        # A computed column may bear the name of the field it is made from: here the name means the field.
+        fields = {n: columns[n] if n in columns else pa.nulls(rows, pa.string()) for n in names}
+        refused: dict[int, str] = {}
+        result = pa.concat_tables(self._select(select, _table(fields, rows), 0, refused))
+        for name in self.expressions:
+            columns[name] = result[name].combine_chunks().cast(self.types[name])
+        return refused
+
+    def _select(self, select: str, given: pa.Table, start: int, refused: dict[int, str]) -> list[pa.Table]:
+        """One batch that raises is tried in halves until only the offending rows are left out."""
+        try:
+            return [_run(f"SELECT {select} FROM given", given)]
+        except duckdb.Error as error:
+            if given.num_rows <= 1:
+                refused[start] = f"transform: {str(error).splitlines()[0]}"
+                return [pa.table({n: pa.nulls(given.num_rows, self.types[n]) for n in self.expressions})]
+        half = given.num_rows // 2
+        before = self._select(select, given.slice(0, half), start, refused)
+        return before + self._select(select, given.slice(half), start + half, refused)
+
+    def wanted(self, columns: Mapping[str, pa.Array], rows: int) -> npt.NDArray[np.bool_]:
+        """Which rows pass the filter; null counts as no."""
+        given = self._declared(columns, words_of(self.filter or ""), rows)
+        result = _run(f"SELECT coalesce(({self.filter})::BOOLEAN, false) AS keep FROM given", given)
+        mask: npt.NDArray[np.bool_] = result["keep"].combine_chunks().to_numpy(zero_copy_only=False)
+        return mask
+
+    def common(self, columns: Mapping[str, pa.Array], rows: int) -> dict[str, pa.Array]:
+        """Results of the `Sql` candidates, by their text. Those whose columns no row has are left out."""
+        asked = [sql for sql in self.sql if words_of(sql) & columns.keys()]
+        if not asked or not rows:
+            return {}
+        given = self._declared(columns, frozenset().union(*map(words_of, asked)), rows)
+        select = ", ".join(f"({sql}) AS c{i}" for i, sql in enumerate(asked))
+        result = _run(f"SELECT {select} FROM given", given)
+        return {sql: result[f"c{i}"].combine_chunks() for i, sql in enumerate(asked)}
+
+    def _declared(self, columns: Mapping[str, pa.Array], names: frozenset[str], rows: int) -> pa.Table:
+        """The declared columns among `names`; one that no row has is null in its own type."""
+        known = sorted(names & self.types.keys())
+        return _table({n: columns[n] if n in columns else pa.nulls(rows, self.types[n]) for n in known}, rows)
+
+
+def _table(columns: Mapping[str, pa.Array], rows: int) -> pa.Table:
+    return pa.table(dict(columns)) if columns else pa.table({"_": pa.nulls(rows)})
+
+
+def _run(query: str, given: pa.Table) -> pa.Table:
+    connection = con()
+    connection.register("given", given)
+    try:
+        return connection.sql(query).to_arrow_table()
+    finally:
+        connection.unregister("given")

@@ -1,0 +1,95 @@
+"""Columns that a custom table does not spell out: taken from the lake, else learned from the first records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from itertools import islice
+
+import msgspec
+import pyarrow as pa
+
+from tailrace.core import Artifact, Column, Format, Table, TailraceError
+from tailrace.formats import decoder
+from tailrace.formats.base import CorruptStream
+from tailrace.formats.stream import open_streams
+from tailrace.sources import open_artifact
+
+SAMPLE_ARTIFACTS = 5
+SAMPLE_ROWS = 2_000
+_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
+Sampled = tuple[Artifact, Format]
+
+
+def with_inferred(table: Table, stored: pa.Schema | None, samples: Iterable[Sampled]) -> Table:
+    """The table with a column for every field that `map_fields` lets in. What the lake has already keeps its type."""
+    if not table.map_fields:
+        return table
+    taken = {c.name.lower() for c in table.columns}
+    sources = {c.src or c.name for c in table.columns}
+    added: list[Column] = []
+    for column in (*_stored(stored), *_learned(table, samples)):
+        name = column.name.lower()
+        mapped = any(fnmatchcase(column.name, glob) for glob in table.map_fields)
+        if mapped and name not in taken and column.name not in sources and not name.startswith("tp_"):
+            taken.add(name)
+            added.append(column)
+    return replace(table, columns=(*table.columns, *added))
+
+
+def _stored(schema: pa.Schema | None) -> Iterator[Column]:
+    for field in schema or ():
+        declared = (field.metadata or {}).get(b"tailrace.type")
+        if declared:
+            yield Column(field.name, declared.decode())
+
+
+def _learned(table: Table, samples: Iterable[Sampled]) -> list[Column]:
+    """Read the first records as if no column were known: every field then shows up in `extra`."""
+    bare = replace(table, columns=(), keep=("*",))
+    kinds: dict[str, set[str]] = {}
+    for artifact, fmt in islice(samples, SAMPLE_ARTIFACTS):
+        for text in _extras(bare, artifact, fmt):
+            for name, value in msgspec.json.decode(text).items():
+                if name not in ("tp_misfit", "tp_rest"):
+                    kinds.setdefault(name, set()).add(_kind(value))
+    return [Column(name, _type(seen - {"null"})) for name, seen in kinds.items()]
+
+
+def _extras(bare: Table, artifact: Artifact, fmt: Format) -> Iterator[str]:
+    try:
+        with open_artifact(artifact) as raw:
+            for _, stream in open_streams(raw, artifact.location):
+                rows = 0
+                for batch in decoder(bare, fmt).decode(stream):
+                    if batch.extra is not None:
+                        yield from islice(batch.extra.drop_null().to_pylist(), SAMPLE_ROWS - rows)
+                    rows += batch.rows
+                    if rows >= SAMPLE_ROWS:
+                        return
+    except (CorruptStream, TailraceError):
+        return  # the task that reads it reports what is wrong with it
+
+
+def _kind(value: object) -> str:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int):
+        return "bigint" if -(2**63) <= value < 2**63 else "double"
+    if isinstance(value, float):
+        return "double"
+    if isinstance(value, str):
+        return "timestamp" if _ISO.fullmatch(value) else "varchar"
+    return "json"
+
+
+def _type(seen: set[str]) -> str:
+    if len(seen) == 1:
+        return next(iter(seen))
+    if seen and seen <= {"bigint", "double"}:
+        return "double"
+    return "json" if "json" in seen else "varchar"

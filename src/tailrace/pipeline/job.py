@@ -1,0 +1,93 @@
+"""What a task is told and what it tells back: plain values that travel between driver and workers."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Literal
+
+import msgspec
+
+from tailrace.core import Artifact, Format, Table, TimeRange
+
+Status = Literal["ok", "partial", "failed"]
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One partition in one run: what its tasks have in common."""
+
+    table: Table
+    "With every column spelled out, custom and inferred ones included."
+    partition: str
+    formats: tuple[Format, ...]
+    "By number of the partition's source."
+    run: str
+    started: datetime
+    table_root: str
+    quarantine_root: str
+    window: TimeRange = TimeRange()
+    filter: str | None = None
+    index: str | None = None
+    "Column whose value becomes tp_index."
+
+
+class Unit(msgspec.Struct, frozen=True):
+    """Artifacts that one task reads into the same files."""
+
+    number: int
+    artifacts: tuple[Artifact, ...]
+    sources: tuple[int, ...]
+    "Per artifact: number of the source that listed it."
+    attempt: int = 0
+
+    @property
+    def days(self) -> frozenset[date | None]:
+        return frozenset(a.day for a in self.artifacts)
+
+
+class Counts(msgspec.Struct):
+    """Where the records of an artifact went. received = the sum of the others but `flagged`."""
+
+    received: int = 0
+    stored: int = 0
+    filtered: int = 0
+    out_of_range: int = 0
+    quarantined: int = 0
+    flagged: int = 0
+
+    def add(self, other: Counts) -> None:
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+class Outcome(msgspec.Struct):
+    """What became of one artifact."""
+
+    uri: str
+    status: Status
+    counts: Counts
+    dates: dict[str, int]
+    "Rows per tp_date."
+    reason: str | None = None
+    members: list[str] = []
+
+
+class WrittenFile(msgspec.Struct):
+    """A Parquet file that nobody can see yet."""
+
+    path: str
+    size: int
+    index: str
+    day: date
+    rows: int
+    stats: str
+
+
+class UnitResult(msgspec.Struct):
+    """What one task did, or why it could not."""
+
+    number: int
+    outcomes: list[Outcome] = []
+    files: list[WrittenFile] = []
+    quarantine: list[str] = []
+    error: str | None = None
+    hint: str | None = None

@@ -1,0 +1,108 @@
+"""Which artifacts are read together: units for tasks, groups of whole days for jobs and commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+
+from tailrace.core import Artifact
+from tailrace.pipeline.job import Unit
+
+SMALLEST_UNIT = 32 << 20
+LARGEST_UNIT = 1 << 30
+SMALLEST_GROUP = 256 << 20
+"Estimated bytes after decompression: below this a job of its own costs more than it brings."
+UNITS_PER_CORE = 4
+_COMPRESSED = (".gz", ".zst", ".bz2", ".zip", ".tgz", ".xz")
+_RATIO = 10
+"What log files usually shrink by."
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """An artifact that is to be read, and the source that listed it."""
+
+    artifact: Artifact
+    source: int
+
+    @property
+    def cost(self) -> int:
+        """Bytes to decode, as far as can be told before opening; opening costs something too."""
+        size = self.artifact.size
+        return 64 * 1024 + (size * _RATIO if self.artifact.location.endswith(_COMPRESSED) else size)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Whole days that run in one job and may share a commit."""
+
+    units: tuple[Unit, ...]
+
+
+def plan_groups(wanted: Iterable[Wanted], cores: int, first_number: int = 0) -> list[Group]:
+    """Newest day first, artifacts without a day last; a day is never split over two groups."""
+    ordered = sorted(wanted, key=lambda w: (_newest_first(w.artifact.day), w.artifact.uri))
+    total = sum(w.cost for w in ordered)
+    size = min(max(total // (cores * UNITS_PER_CORE), SMALLEST_UNIT), LARGEST_UNIT)
+    groups: list[Group] = []
+    units: list[Unit] = []
+    filled = 0
+    number = first_number
+    for days in _days_together(ordered, size):
+        for artifacts in _split(days, size):
+            unit = Unit(number, tuple(w.artifact for w in artifacts), tuple(w.source for w in artifacts))
+            units.append(unit)
+            number += 1
+        filled += sum(w.cost for w in days)
+        if filled >= max(SMALLEST_GROUP, size * cores):
+            groups.append(Group(tuple(units)))
+            units, filled = [], 0
+    return [*groups, Group(tuple(units))] if units else groups
+
+
+def by_day(unit: Unit, first_number: int) -> list[Unit]:
+    """A unit that failed, day by day: so that only the day at fault is rolled back."""
+    pairs = sorted(zip(unit.artifacts, unit.sources, strict=True), key=lambda p: _newest_first(p[0].day))
+    days = [list(some) for _, some in groupby(pairs, key=lambda p: p[0].day)]
+    return [
+        Unit(first_number + i, tuple(a for a, _ in day), tuple(s for _, s in day), unit.attempt + 1)
+        for i, day in enumerate(days)
+    ]
+
+
+def _newest_first(day: date | None) -> int:
+    return -day.toordinal() if day else 1
+
+
+def _days_together(ordered: list[Wanted], size: int) -> Iterator[list[Wanted]]:
+    """Days in order, small neighbours joined until they fill a unit."""
+    joined: list[Wanted] = []
+    filled = 0
+    for _, some in groupby(ordered, key=lambda w: w.artifact.day):
+        day = list(some)
+        cost = sum(w.cost for w in day)
+        if joined and filled + cost > size:
+            yield joined
+            joined, filled = [], 0
+        joined.extend(day)
+        filled += cost
+    if joined:
+        yield joined
+
+
+def _split(wanted: list[Wanted], size: int) -> Iterator[list[Wanted]]:
+    """Neighbours of about equal cost: as many parts as the size asks for."""
+    total = sum(w.cost for w in wanted)
+    share = total / max(1, round(total / size))
+    part: list[Wanted] = []
+    filled = 0
+    for item in wanted:
+        part.append(item)
+        filled += item.cost
+        if filled >= share:
+            yield part
+            part, filled = [], 0
+    if part:
+        yield part

@@ -1,0 +1,110 @@
+"""From what tasks wrote to what everyone sees: one commit per set of whole days."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
+
+import pyarrow as pa
+
+from tailrace.config.model import PartitionSpec
+from tailrace.core import Artifact
+from tailrace.core.arrow import arrow_schema
+from tailrace.lake.commit import Change, PartitionWriter
+from tailrace.lake.files import DataFile
+from tailrace.lake.ledger import Entry
+from tailrace.lake.types import schema_fingerprint
+from tailrace.pipeline.job import Job, Outcome, Unit, UnitResult
+from tailrace.pipeline.report import PartitionReport, Trouble
+
+Done = tuple[Job, Unit, UnitResult]
+
+
+class Publisher:
+    """Commits the results of one partition and keeps its report."""
+
+    def __init__(
+        self, spec: PartitionSpec, writer: PartitionWriter, report: PartitionReport, notes: dict[str, str]
+    ) -> None:
+        self.spec, self.writer, self.report, self.notes = spec, writer, report, notes
+        self.known = writer.ledger().known()
+        self.days: set[date] = set()
+
+    def publish(self, done: Sequence[Done]) -> None:
+        """One commit of everything that these units wrote."""
+        if not done:
+            return
+        entries = [e for job, unit, result in done for e in self._entries(job, unit, result)]
+        fingerprint = schema_fingerprint(arrow_schema(done[0][0].table))
+        files = [
+            DataFile(f.path, f.size, job.partition, f.index, f.day, f.rows, f.stats, fingerprint)
+            for job, _, result in done
+            for f in result.files
+        ]
+        replaced = [e.uri for e in entries if e.status != "failed" and e.uri in self.known]
+        quarantine = [name for _, _, result in done for name in result.quarantine]
+        self.writer.commit(Change(entries, files, quarantine, replaced, notes=self.notes))
+        for _, unit, result in done:
+            self._count(unit, result.outcomes)
+        self.report.files += len(files)
+        self.report.bytes += sum(f.size for f in files)
+        self._note_days(f.day for f in files)
+
+    def _entries(self, job: Job, unit: Unit, result: UnitResult) -> Iterable[Entry]:
+        now = datetime.now(UTC).replace(tzinfo=None)
+        for artifact, number, outcome in zip(unit.artifacts, unit.sources, result.outcomes, strict=True):
+            before = self.known.get(artifact.uri)
+            failed = outcome.status == "failed"
+            dates = tuple(date.fromisoformat(d) for d in sorted(outcome.dates))
+            members = tuple(outcome.members)
+            if failed and before is not None:
+                # The earlier version's rows stay until a good one replaces them: remember where they are.
+                dates, members = self._places(artifact.uri)
+            yield Entry(
+                uri=artifact.uri,
+                version=artifact.version,
+                size=artifact.size,
+                status=outcome.status,
+                at=now,
+                generation=1 if before is None else before.generation + 1,
+                source=self.spec.sources[number].name,
+                day=artifact.day,
+                rows=outcome.counts.stored,
+                received=outcome.counts.received,
+                quarantined=outcome.counts.quarantined,
+                filtered=outcome.counts.filtered,
+                out_of_range=outcome.counts.out_of_range,
+                dates=dates,
+                taken_from=job.window.start,
+                taken_to=job.window.end,
+                members=members,
+                error=outcome.reason,
+            )
+
+    def _places(self, uri: str) -> tuple[tuple[date, ...], tuple[str, ...]]:
+        entry: pa.Table = self.writer.ledger().of([uri])
+        row = entry.to_pylist()[0]
+        return tuple(row["dates"] or ()), tuple(row["members"] or ())
+
+    def _count(self, unit: Unit, outcomes: list[Outcome]) -> None:
+        report = self.report
+        for artifact, outcome in zip(unit.artifacts, outcomes, strict=True):
+            report.done += 1
+            report.done_bytes += artifact.size
+            report.counts.add(outcome.counts)
+            if outcome.status != "ok":
+                self._trouble(artifact, outcome)
+
+    def _trouble(self, artifact: Artifact, outcome: Outcome) -> None:
+        failed = outcome.status == "failed"
+        self.report.failed += failed
+        self.report.partial += not failed
+        kept = "nothing of it was stored" if failed else "its whole records were stored"
+        code = f"data.{outcome.status}-artifact"
+        self.report.troubles.append(Trouble(artifact.location, f"{outcome.reason}; {kept}", code))
+
+    def _note_days(self, days: Iterable[date]) -> None:
+        self.days.update(days)
+        self.report.days = len(self.days)
+        if self.days:
+            self.report.first_day, self.report.last_day = str(min(self.days)), str(max(self.days))

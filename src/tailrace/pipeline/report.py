@@ -1,0 +1,90 @@
+"""What a collection tells: as it goes, and in the end."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Protocol
+
+from tailrace.core import TailraceError
+from tailrace.pipeline.job import Counts
+
+
+@dataclass(slots=True)
+class Trouble:
+    """Something that went wrong without stopping the rest."""
+
+    where: str
+    message: str
+    code: str = "source"
+    hint: str | None = None
+
+
+@dataclass(slots=True)
+class PartitionReport:
+    """One partition in one run."""
+
+    name: str
+    discovered: int = 0
+    "Artifacts that the sources hold in the range."
+    unchanged: int = 0
+    "Artifacts that had been collected before."
+    wanted: int = 0
+    wanted_bytes: int = 0
+    done: int = 0
+    done_bytes: int = 0
+    failed: int = 0
+    partial: int = 0
+    unmatched: int = 0
+    "Files that do not match `file_layout`."
+    counts: Counts = field(default_factory=Counts)
+    files: int = 0
+    bytes: int = 0
+    "Size of the files written."
+    days: int = 0
+    seconds: float = 0.0
+    first_day: str | None = None
+    last_day: str | None = None
+    troubles: list[Trouble] = field(default_factory=list)
+    error: TailraceError | None = None
+    "Why the partition could not be collected at all."
+
+    @property
+    def clean(self) -> bool:
+        return self.error is None and not self.troubles
+
+    def as_dict(self) -> dict[str, object]:
+        counts = {n: getattr(self.counts, n) for n in self.counts.__struct_fields__}
+        return {
+            "partition": self.name,
+            "artifacts": {
+                "discovered": self.discovered,
+                "unchanged": self.unchanged,
+                "collected": self.done - self.failed,
+                "partial": self.partial,
+                "failed": self.failed,
+                "unmatched": self.unmatched,
+                "bytes": self.done_bytes,
+            },
+            "rows": counts,
+            "files": self.files,
+            "bytes": self.bytes,
+            "days": self.days,
+            "first_day": self.first_day,
+            "last_day": self.last_day,
+            "seconds": round(self.seconds, 3),
+            "error": None if self.error is None else {"code": self.error.code, "message": str(self.error)},
+            "troubles": [asdict(t) for t in self.troubles],
+        }
+
+
+class Progress(Protocol):
+    """Is told whenever a partition's report has changed."""
+
+    def update(self, report: PartitionReport) -> None: ...
+
+
+class Silent:
+    """Shows nothing."""
+
+    def update(self, report: PartitionReport) -> None:
+        return

@@ -1,0 +1,141 @@
+"""One task: artifacts in, Parquet files and quarantine out. Runs in a Spark worker, knows nothing of Spark."""
+
+from __future__ import annotations
+
+from tailrace.core import Artifact, SourceError, TailraceError
+from tailrace.formats import decoder
+from tailrace.formats.base import Bad, Batch, CorruptStream
+from tailrace.formats.stream import open_streams
+from tailrace.lake.identity import artifact_prefix
+from tailrace.pipeline.job import Counts, Job, Outcome, Unit, UnitResult
+from tailrace.pipeline.shape import Origin, Part, Shaper
+from tailrace.pipeline.waste import QuarantineWriter
+from tailrace.pipeline.write import LakeWriter
+from tailrace.sources import is_transient, open_artifact
+
+GATHER_ROWS = 16 * 1024
+GATHER_BYTES = 16 << 20
+
+
+class _Restart(Exception):
+    """A large artifact turned out corrupt after some of its rows had gone to the writer: begin again without it."""
+
+    def __init__(self, number: int, reason: str) -> None:
+        super().__init__(reason)
+        self.number = number
+        self.reason = reason
+
+
+def run_unit(job: Job, unit: Unit) -> UnitResult:
+    """Reads every artifact of the unit; an error that is not one artifact's own fails the unit as a whole."""
+    broken: dict[int, str] = {}
+    while True:
+        task = _Task(job, unit, broken, verify=bool(broken))
+        try:
+            return task.run()
+        except _Restart as restart:
+            task.discard()
+            broken[restart.number] = restart.reason
+        except TailraceError as error:
+            task.discard()
+            return UnitResult(unit.number, error=str(error), hint=error.hint)
+        except OSError as error:
+            task.discard()
+            return UnitResult(unit.number, error=f"{error.strerror or error}: {error.filename or job.table_root}")
+        except BaseException:
+            task.discard()
+            raise
+
+
+class _Task:
+    def __init__(self, job: Job, unit: Unit, broken: dict[int, str], verify: bool) -> None:
+        self.job, self.unit, self.broken, self.verify = job, unit, broken, verify
+        name = f"{unit.number:05d}-{unit.attempt}"
+        self.shaper = Shaper(job)
+        self.writer = LakeWriter(job, name)
+        self.waste = QuarantineWriter(job, name)
+        self.decoders = [decoder(job.table, fmt) for fmt in job.formats]
+        self.outcomes: list[Outcome] = []
+        self.parts: list[Part] = []
+        self.rows = self.bytes = 0
+        self.exposed = -1
+        "Artifact of which some rows have already left for the writer."
+
+    def run(self) -> UnitResult:
+        for number, artifact in enumerate(self.unit.artifacts):
+            outcome = Outcome(artifact.uri, "ok", Counts(), {})
+            self.outcomes.append(outcome)
+            self._read(number, artifact, outcome)
+        self._flush()
+        files = self.writer.close()
+        return UnitResult(self.unit.number, self.outcomes, files, self.waste.close())
+
+    def discard(self) -> None:
+        self.writer.discard()
+        self.waste.discard()
+
+    def _read(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
+        reason = self.broken.get(number)
+        if reason is None:
+            try:
+                if self.verify:
+                    self._verify(artifact)
+                self._decode(number, artifact, outcome)
+                return
+            except (CorruptStream, SourceError) as error:
+                if isinstance(error, SourceError) and is_transient(error):
+                    raise
+                reason = str(error)
+                if self.exposed == number:
+                    raise _Restart(number, reason) from None
+        self.parts = [p for p in self.parts if p[0].artifact != number]
+        outcome.status, outcome.reason, outcome.counts = "failed", reason, Counts()
+        self.waste.add(_origin(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {reason}"))
+
+    def _verify(self, artifact: Artifact) -> None:
+        with open_artifact(artifact) as raw:
+            for _, stream in open_streams(raw, artifact.location):
+                for _block in stream:
+                    continue
+
+    def _decode(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
+        engine = self.decoders[self.unit.sources[number]]
+        with open_artifact(artifact) as raw:
+            for member, stream in open_streams(raw, artifact.location):
+                origin = _origin(number, artifact, member)
+                if member is not None:
+                    outcome.members.append(member)
+                for batch in engine.decode(stream):
+                    self._take(origin, batch)
+                if stream.truncated:
+                    outcome.status, outcome.reason = "partial", "the compressed data ends too early"
+
+    def _take(self, origin: Origin, batch: Batch) -> None:
+        self.parts.append((origin, batch))
+        self.rows += batch.rows
+        self.bytes += sum(array.nbytes for array in batch.columns.values())
+        if self.rows >= GATHER_ROWS or self.bytes >= GATHER_BYTES:
+            self._flush()
+            self.exposed = origin.artifact
+
+    def _flush(self) -> None:
+        parts, self.parts = self.parts, []
+        self.rows = self.bytes = 0
+        if not parts:
+            return
+        shaped = self.shaper.shape(parts)
+        self.writer.add(shaped)
+        for origin, bad in shaped.bad:
+            self.waste.add(origin, bad)
+        for number, counts in shaped.counts.items():
+            self.outcomes[number].counts.add(counts)
+        for number, day, rows in shaped.days():
+            dates = self.outcomes[number].dates
+            dates[day] = dates.get(day, 0) + rows
+
+
+def _origin(number: int, artifact: Artifact, member: str | None) -> Origin:
+    place = artifact.location if member is None else f"{artifact.location}!{member}"
+    prefix = artifact_prefix(artifact.uri, member)
+    name, uri, day = artifact.source_name, artifact.uri, artifact.day
+    return Origin(number, prefix, artifact.source_type, name, place, uri, member, day)

@@ -1,0 +1,63 @@
+"""Records that a task refuses → quarantine files, in bounded memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+
+from tailrace.formats.base import Bad
+from tailrace.lake.quarantine import QUARANTINE_SCHEMA, write_quarantine
+from tailrace.pipeline.job import Job
+from tailrace.pipeline.shape import Origin
+
+HELD_BYTES = 16 << 20
+
+
+class QuarantineWriter:
+    """Holds refused records until there are enough for a file; no file is made when nothing is refused."""
+
+    def __init__(self, job: Job, name: str) -> None:
+        self.job = job
+        self.name = name
+        self.held: list[tuple[Origin, Bad]] = []
+        self.bytes = 0
+        self.files: list[str] = []
+
+    def add(self, origin: Origin, bad: Bad) -> None:
+        self.held.append((origin, bad))
+        self.bytes += len(bad.raw) + 200
+        if self.bytes > HELD_BYTES:
+            self._write()
+
+    def close(self) -> list[str]:
+        """Names of the files written, relative to the quarantine's directory."""
+        if self.held:
+            self._write()
+        return self.files
+
+    def discard(self) -> None:
+        for name in self.files:
+            Path(self.job.quarantine_root, name).unlink(missing_ok=True)
+        self.files.clear()
+
+    def _write(self) -> None:
+        held, self.held, self.bytes = self.held, [], 0
+        job, rows = self.job, len(held)
+        values: dict[str, list[object]] = {
+            "table": [job.table.name] * rows,
+            "partition": [job.partition] * rows,
+            "run": [job.run] * rows,
+            "uri": [o.uri for o, _ in held],
+            "location": [o.location for o, _ in held],
+            "member": [o.member for o, _ in held],
+            "position": [b.position for _, b in held],
+            "length": [b.length for _, b in held],
+            "raw": [b.raw for _, b in held],
+            "reason": [b.reason for _, b in held],
+            "day": [o.day for o, _ in held],
+            "ingested_at": [job.started] * rows,
+        }
+        name = f"{job.run}-{self.name}-{len(self.files)}.parquet"
+        self.files.append(name)
+        write_quarantine(Path(job.quarantine_root, name), pa.table(values, schema=QUARANTINE_SCHEMA))

@@ -1,0 +1,224 @@
+"""Rows → Parquet files that nobody can see yet: one per day and index, sorted, with statistics."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tailrace import __version__
+from tailrace.core import TP_COLUMNS, Column, leaves
+from tailrace.core.arrow import arrow_schema
+from tailrace.lake.files import stats_json
+from tailrace.lake.paths import data_path, stored_value
+from tailrace.pipeline.job import Job, WrittenFile
+from tailrace.pipeline.shape import DAY_US, EPOCH, Shaped, joined
+
+BUFFER_BYTES = 96 << 20
+"Rows held back to be sorted together, over all days of a task."
+FILE_BYTES = 192 << 20
+ROW_GROUP = 128 * 1024
+OPEN_FILES = 64
+_REPEATED = pa.dictionary(pa.int32(), pa.string())
+_REPEATS = ("tp_table", "tp_partition", "tp_index", "tp_source_type", "tp_source_name", "tp_source_location")
+"Columns that are handed to Parquet as dictionaries: few values, so nothing is hashed row by row."
+Key = tuple[str, int]
+"tp_index and the day's number."
+
+
+@dataclass(slots=True)
+class _Buffer:
+    parts: list[dict[str, pa.Array]] = field(default_factory=list)
+    times: list[pa.Array] = field(default_factory=list)
+    bytes: int = 0
+
+
+@dataclass(slots=True)
+class _Open:
+    writer: pq.ParquetWriter
+    path: str
+    rows: int = 0
+
+
+class LakeWriter:
+    """Collects shaped rows by day and index; flushes the largest heap when they outgrow the buffer."""
+
+    def __init__(self, job: Job, name: str) -> None:
+        self.job = job
+        self.name = name
+        self.schema = arrow_schema(job.table)
+        self.written = pa.schema([f.with_type(_REPEATED) if f.name in _REPEATS else f for f in self.schema])
+        self.settings = parquet_settings(job.table.columns)
+        self.buffers: dict[Key, _Buffer] = {}
+        self.buffered = 0
+        self.open: OrderedDict[Key, _Open] = OrderedDict()
+        self.files: list[WrittenFile] = []
+        self.serial = 0
+
+    def add(self, shaped: Shaped) -> None:
+        for key, columns, times in _by_key(shaped):
+            buffer = self.buffers.setdefault(key, _Buffer())
+            size = sum(array.nbytes for array in columns.values())
+            buffer.parts.append(columns)
+            buffer.times.append(times)
+            buffer.bytes += size
+            self.buffered += size
+        while self.buffered > BUFFER_BYTES:
+            self._flush(max(self.buffers, key=lambda k: self.buffers[k].bytes))
+
+    def close(self) -> list[WrittenFile]:
+        """Writes what is left; the files are complete, and invisible until a commit names them."""
+        for key in sorted(self.buffers):
+            self._flush(key)
+        for key in list(self.open):
+            self._close(key)
+        return self.files
+
+    def discard(self) -> None:
+        """Removes everything this writer has put on disk."""
+        for opened in self.open.values():
+            opened.writer.close()
+        for path in [o.path for o in self.open.values()] + [f.path for f in self.files]:
+            Path(self.job.table_root, path).unlink(missing_ok=True)
+        self.open.clear()
+        self.files.clear()
+
+    def _flush(self, key: Key) -> None:
+        buffer = self.buffers.pop(key)
+        self.buffered -= buffer.bytes
+        times = buffer.times[0] if len(buffer.times) == 1 else pa.concat_arrays(buffer.times)
+        order = None if _ascending(times) else pc.sort_indices(times)
+        table = self._table(buffer.parts, times, order, key)
+        if key not in self.open:
+            self._open(key)
+        opened = self.open[key]
+        self.open.move_to_end(key)
+        opened.writer.write_table(table, row_group_size=ROW_GROUP)
+        opened.rows += table.num_rows
+        if Path(self.job.table_root, opened.path).stat().st_size > FILE_BYTES:
+            self._close(key)
+
+    def _table(
+        self, parts: list[dict[str, pa.Array]], times: pa.Array, order: pa.Array | None, key: Key
+    ) -> pa.Table:
+        rows = len(times)
+        sizes = [len(p["tp_id"]) for p in parts]
+        constant = self._constants(key, rows)
+        arrays = []
+        for column in self.written:
+            if column.name in constant:
+                arrays.append(constant[column.name])
+                continue
+            if column.name == "tp_timestamp":
+                array = times
+            elif any(column.name in part for part in parts):
+                array = joined([part.get(column.name) for part in parts], column.type, sizes)
+            else:
+                arrays.append(pa.nulls(rows, column.type))
+                continue
+            arrays.append(array if order is None else array.take(order))
+        plain = [a if a.type == f.type else a.cast(f.type) for a, f in zip(arrays, self.written, strict=True)]
+        return pa.table(plain, schema=self.written)
+
+    def _constants(self, key: Key, rows: int) -> dict[str, pa.Array]:
+        index, day = key
+        texts = {"tp_table": self.job.table.name, "tp_partition": self.job.partition, "tp_index": index}
+        zeros = pa.array(np.zeros(rows, np.int32))
+        made = {n: pa.DictionaryArray.from_arrays(zeros, pa.array([text])) for n, text in texts.items()}
+        made["tp_date"] = pa.repeat(pa.scalar(EPOCH + timedelta(days=day), pa.date32()), rows)
+        made["tp_ingest_timestamp"] = pa.repeat(pa.scalar(self.job.started, pa.timestamp("us")), rows)
+        return made
+
+    def _open(self, key: Key) -> None:
+        while len(self.open) >= OPEN_FILES:
+            self._close(next(iter(self.open)))
+        index, day = key
+        directory = data_path(self.job.partition, index, EPOCH + timedelta(days=day))
+        path = f"{directory}/{self.job.run}-{self.name}-{self.serial}.parquet"
+        self.serial += 1
+        full = os.path.join(self.job.table_root, path)
+        os.makedirs(os.path.dirname(full), exist_ok=True)
+        schema = self.written.with_metadata({
+            "tailrace.version": __version__,
+            "tailrace.table": self.job.table.name,
+            "tailrace.partition": self.job.partition,
+            "tailrace.run": self.job.run,
+        })
+        self.open[key] = _Open(pq.ParquetWriter(full, schema, **self.settings), path)
+
+    def _close(self, key: Key) -> None:
+        opened = self.open.pop(key)
+        opened.writer.close()
+        full = os.path.join(self.job.table_root, opened.path)
+        stats = stats_json(opened.writer.writer.metadata, self.schema)
+        index, day = key
+        size = os.path.getsize(full)
+        file = WrittenFile(opened.path, size, index, EPOCH + timedelta(days=day), opened.rows, stats)
+        self.files.append(file)
+
+
+def parquet_settings(columns: tuple[Column, ...]) -> dict[str, object]:
+    """Dictionary for what repeats; ids and JSON are written by length, times by difference."""
+    plain = []
+    encoding = {}
+    counted = []
+    for path, column in leaves((*columns, *TP_COLUMNS)):
+        if column.name == "tp_id":
+            encoding[path] = "DELTA_BYTE_ARRAY"
+        elif column.unique or column.type == "json":
+            encoding[path] = "DELTA_LENGTH_BYTE_ARRAY"
+        elif column.name == "tp_timestamp":
+            encoding[path] = "DELTA_BINARY_PACKED"
+        else:
+            plain.append(f"{path}.list.element" if str(column.type).endswith("[]") else path)
+        if column.type != "json":
+            counted.append(path)
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "use_dictionary": plain,
+        "column_encoding": encoding,
+        "write_statistics": counted,
+        "store_schema": False,
+        "version": "2.6",
+    }
+
+
+def _ascending(times: pa.Array) -> bool:
+    values: npt.NDArray[np.int64] = times.cast(pa.int64()).to_numpy()
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def _by_key(shaped: Shaped) -> Iterator[tuple[Key, dict[str, pa.Array], pa.Array]]:
+    """The rows of each day and index; usually there is but one."""
+    times = shaped.timestamps
+    if not len(times):
+        return
+    days: npt.NDArray[np.int64] = np.floor_divide(times.cast(pa.int64()).to_numpy(), DAY_US)
+    names = ["default"]
+    codes: npt.NDArray[np.int64] = np.zeros(len(times), np.int64)
+    if shaped.index is not None:
+        encoded = shaped.index.fill_null("default").dictionary_encode()
+        names = [stored_value(v) for v in encoded.dictionary.to_pylist()]
+        codes = encoded.indices.to_numpy().astype(np.int64)
+    keys = codes << 32 | (days + (1 << 24))
+    if (keys == keys[0]).all():
+        yield (names[int(codes[0])], int(days[0])), shaped.columns, times
+        return
+    order = np.argsort(keys, kind="stable")
+    taken = {name: array.take(pa.array(order)) for name, array in shaped.columns.items()}
+    times = times.take(pa.array(order))
+    edges = np.flatnonzero(np.diff(keys[order])) + 1
+    for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(order)], strict=True):
+        first = order[start]
+        columns = {name: array.slice(start, end - start) for name, array in taken.items()}
+        yield (names[int(codes[first])], int(days[first])), columns, times.slice(start, end - start)

@@ -1,0 +1,188 @@
+"""SQL over the lake with DuckDB: views that hold only the files a statement can need."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from tailrace.core.errors import QueryError
+from tailrace.core.registry import ALIASES, nearest
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tailrace.core import Table
+    from tailrace.lake.paths import Lake
+    from tailrace.lake.snapshot import Snapshot
+
+QUARANTINE = "tp_quarantine"
+"View of all records that could not be stored."
+PRUNE_FROM = 8
+"Files: below this, looking at statistics costs more than opening them."
+_STUBS = "tailrace_stub"
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_CATALOGUE = re.compile(r"\b(show|information_schema|duckdb_\w+|pragma|summarize|describe|desc)\b", re.IGNORECASE)
+_CURRENT = re.compile(r"\bcurrent_timestamp\b(?!\s*\()", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One statement's answer; rows are fetched as they are asked for."""
+
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    rows: Iterator[tuple[Any, ...]]
+
+
+class Engine:
+    """One DuckDB connection over one lake."""
+
+    def __init__(self, lake: Lake, declared: Callable[[], Mapping[str, Table]] = dict) -> None:
+        self.lake = lake
+        self.declared = cache(declared)
+        "Tables that exist by declaration; they are empty until something is collected."
+        self.connection = duckdb.connect()
+        self.connection.execute("SET TimeZone = 'UTC'")
+        # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
+        self.connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
+        self.snapshots: dict[str, Snapshot | None] = {}
+
+    def run(self, sql: str) -> Iterator[Result]:
+        """The answers of all statements, one after the other."""
+        try:
+            statements = [s.query for s in self.connection.extract_statements(_CURRENT.sub("now()", sql))]
+        except duckdb.Error as error:
+            raise _refused(error) from None
+        for statement in statements:
+            yield self._answer(statement)
+
+    def _answer(self, statement: str) -> Result:
+        try:
+            self._make_views(statement)
+            cursor = self.connection.execute(statement)
+            described = cursor.description or []
+            names, types = tuple(d[0] for d in described), tuple(str(d[1]) for d in described)
+            return Result(names, types, self._rows(cursor))
+        except duckdb.CatalogException as error:
+            raise _refused(error, self._guess(str(error))) from None
+        except duckdb.Error as error:
+            raise _refused(error) from None
+
+    def _rows(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+        try:
+            while rows := cursor.fetchmany(2_000):
+                yield from rows
+        except duckdb.Error as error:
+            raise _refused(error) from None
+
+    def _guess(self, message: str) -> str | None:
+        missing = re.search(r"Table with name (\S+) does not exist", message)
+        guess = nearest(missing[1], self._names()) if missing else None
+        return f"did you mean '{guess}'?" if guess else "`tailrace table list` shows what there is"
+
+    # Views
+
+    def _names(self) -> frozenset[str]:
+        from tailrace.lake.snapshot import tables
+
+        return frozenset({*self.declared(), *tables(self.lake), QUARANTINE})
+
+    def _make_views(self, statement: str) -> None:
+        words = {w.lower() for w in _WORD.findall(statement)}
+        candidates = {n: n for n in self._listed(statement)} | {a: t for a, t in ALIASES.items() if a in words}
+        wanted = {view: table for view, table in candidates.items() if view.lower() in words}
+        if _CATALOGUE.search(statement):
+            wanted |= {n: n for n in self._names()}
+        for view in [v for v in wanted if v == QUARANTINE]:
+            del wanted[view]
+            self._make_quarantine()
+        pruned = self._pruned(statement, wanted)
+        for view, table in wanted.items():
+            self._make_view(view, table, pruned.get(view))
+
+    def _listed(self, statement: str) -> frozenset[str]:
+        """Names that may be meant; a statement that reads nothing does not make us look at the disk."""
+        return self._names() if re.search(r"\b(from|join|table|describe|into|with)\b", statement, re.I) else frozenset()
+
+    def _snapshot(self, table: str) -> Snapshot | None:
+        if table not in self.snapshots:
+            from tailrace.lake.snapshot import snapshot, tables
+
+            self.snapshots[table] = snapshot(self.lake, table) if table in tables(self.lake) else None
+        return self.snapshots[table]
+
+    def _pruned(self, statement: str, wanted: Mapping[str, str]) -> dict[str, pa.Table]:
+        """Files per view that survive the statement's filters; views not named keep all of theirs."""
+        found = {view: self._snapshot(table) for view, table in wanted.items()}
+        large = {v: s for v, s in found.items() if s is not None and s.files.num_rows >= PRUNE_FROM}
+        if not large:
+            return {}
+        from tailrace.query.prune import conditions, scans_of, surviving
+        from tailrace.query.types import duckdb_type, quoted
+
+        connection = self.connection.cursor()
+        connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_STUBS}")
+        scans: dict[str, list[list[Any]]] = {view: [] for view in large}
+        try:
+            for view, snapshot in large.items():
+                columns = ", ".join(f"{quoted(f.name)} {duckdb_type(f)}" for f in snapshot.schema)
+                connection.execute(f"CREATE OR REPLACE TABLE {_STUBS}.{quoted(view)} ({columns})")
+            connection.execute(f"SET search_path = '{_STUBS},main'")
+            plan = connection.execute(f"EXPLAIN (FORMAT json) {statement}").fetchall()
+            for node in json.loads(plan[0][1]):
+                for view, filters in scans_of(node, _STUBS):
+                    scans.setdefault(view, []).append(conditions(filters))
+        except duckdb.Error:
+            return {}
+        finally:
+            connection.execute("RESET disabled_optimizers")
+            connection.execute(f"DROP SCHEMA {_STUBS} CASCADE")
+            connection.close()
+        return {view: surviving(s.files, scans[view]) for view, s in large.items() if scans[view]}
+
+    def _make_view(self, view: str, table: str, files: pa.Table | None) -> None:
+        from tailrace.query.types import duckdb_type, literal, quoted
+
+        snapshot = self._snapshot(table)
+        schema = self._declared_schema(table) if snapshot is None else snapshot.schema
+        files = files if files is not None or snapshot is None else snapshot.files
+        types = {f.name: duckdb_type(f) for f in schema}
+        if snapshot is None or files is None or not files.num_rows:
+            columns = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in types.items())
+            body = f"SELECT {columns} WHERE false"
+        else:
+            paths = ", ".join(literal(f"{snapshot.root}/{path}") for path in files["path"].to_pylist())
+            entries = ", ".join(
+                f"{literal(name)}: {{'name': {literal(name)}, 'type': {literal(kind)}, 'default_value': NULL}}"
+                for name, kind in types.items()
+            )
+            body = f"SELECT * FROM read_parquet([{paths}], schema = MAP {{{entries}}})"
+        self.connection.execute(f"CREATE OR REPLACE VIEW {quoted(view)} AS {body}")
+
+    def _declared_schema(self, table: str) -> pa.Schema:
+        from tailrace.core.arrow import arrow_schema
+
+        return arrow_schema(self.declared()[table])
+
+    def _make_quarantine(self) -> None:
+        from tailrace.lake.quarantine import QUARANTINE_SCHEMA, quarantine_files
+        from tailrace.query.types import duckdb_type, literal, quoted
+
+        paths = quarantine_files(self.lake)
+        if paths:
+            body = f"SELECT * FROM read_parquet([{', '.join(literal(str(p)) for p in paths)}])"
+        else:
+            body = "SELECT " + ", ".join(f"NULL::{duckdb_type(f)} AS {quoted(f.name)}" for f in QUARANTINE_SCHEMA)
+            body += " WHERE false"
+        self.connection.execute(f"CREATE OR REPLACE VIEW {QUARANTINE} AS {body}")
+
+
+def _refused(error: duckdb.Error, hint: str | None = None) -> QueryError:
+    return QueryError(str(error).strip(), hint=hint)

@@ -1,0 +1,160 @@
+"""Which files a query can need: the filters DuckDB pushes into its scans, held against the Delta log's statistics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_TEXT = r"'(?:[^']|'')*'"
+_VALUE = rf"{_TEXT}(?:::[A-Z]+)?|-?\d+(?:\.\d+)?(?:::[A-Z]+)?|true|false"
+_COLUMN = r'"(?:[^"]|"")+"|\w+|struct_extract\((?:\w+|"(?:[^"]|"")+"), \'\w+\'\)'
+_COMPARED = re.compile(rf"({_COLUMN}) (=|>=|<=|>|<) ({_VALUE})")
+_AMONG = re.compile(rf"({_COLUMN}) IN \(((?:{_VALUE})(?:, (?:{_VALUE}))*)\)")
+_VALUES = re.compile(_VALUE)
+_INNER = re.compile(r"struct_extract\((.+), '(\w+)'\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A column compared with a value, or with any of several (`=`)."""
+
+    column: str
+    operator: str
+    values: tuple[Any, ...]
+
+
+def conditions(filters: list[str]) -> list[Condition]:
+    """What can be understood of a scan's filters; the rest prunes nothing."""
+    return [c for text in filters for part in _conjuncts(text.removeprefix("optional: ")) for c in _atom(part)]
+
+
+def surviving(files: pa.Table, scans: list[list[Condition]]) -> pa.Table:
+    """The files that at least one scan may need."""
+    if not scans or any(not scan for scan in scans):
+        return files
+    masks = [_scan_mask(files, scan) for scan in scans]
+    keep = masks[0]
+    for mask in masks[1:]:
+        keep = pc.or_(keep, mask)
+    return files.filter(keep)
+
+
+def scans_of(plan: Mapping[str, Any], schema: str) -> Iterator[tuple[str, list[str]]]:
+    """(table, filters) of every scan of a table in that schema, from EXPLAIN's JSON."""
+    info = plan.get("extra_info", {})
+    table = str(info.get("Table", ""))
+    if f".{schema}." in table:
+        filters = info.get("Filters", [])
+        yield table.rpartition(f".{schema}.")[2].strip('"'), [filters] if isinstance(filters, str) else list(filters)
+    for child in plan.get("children", []):
+        yield from scans_of(child, schema)
+
+
+def _scan_mask(files: pa.Table, scan: list[Condition]) -> pa.ChunkedArray:
+    keep = pa.chunked_array([pa.repeat(True, files.num_rows)])
+    for condition in scan:
+        mask = _condition_mask(files, condition)
+        if mask is not None:
+            keep = pc.and_(keep, mask)
+    return keep
+
+
+def _condition_mask(files: pa.Table, condition: Condition) -> pa.ChunkedArray | None:
+    """Files that may hold a row for which the condition is true; a file without statistics always may."""
+    if condition.column in ("tp_partition", "tp_index", "tp_date"):
+        least = greatest = files[condition.column]
+    elif f"min.{condition.column}" in files.column_names and f"max.{condition.column}" in files.column_names:
+        least, greatest = files[f"min.{condition.column}"], files[f"max.{condition.column}"]
+    else:
+        return None
+    try:
+        values = [pa.scalar(v).cast(least.type) for v in condition.values]
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None
+    masks = [_one(least, greatest, condition.operator, value) for value in values]
+    mask = masks[0]
+    for other in masks[1:]:
+        mask = pc.or_(mask, other)
+    return mask
+
+
+def _one(least: Any, greatest: Any, operator: str, value: pa.Scalar) -> pa.ChunkedArray:
+    if operator == "=":
+        low, high = pc.less_equal(least, value), pc.greater_equal(greatest, value)
+        return pc.and_(low.fill_null(True), high.fill_null(True))
+    if operator in (">", ">="):
+        # Statistics of texts are rounded: `>` must not be taken more strictly than `>=`.
+        return pc.greater_equal(greatest, value).fill_null(True)
+    return pc.less_equal(least, value).fill_null(True)
+
+
+def _conjuncts(text: str) -> Iterator[str]:
+    """`((a) AND (b))` → `a`, `b`; anything with OR in it stays whole."""
+    text = _unwrapped(text)
+    parts, depth, start, quoted = [], 0, 0, False
+    for i, char in enumerate(text):
+        if char == "'":
+            quoted = not quoted
+        elif not quoted and char in "()":
+            depth += 1 if char == "(" else -1
+        elif not quoted and depth == 0 and text.startswith(" AND ", i):
+            parts.append(text[start:i])
+            start = i + 5
+    if not parts:
+        yield text
+        return
+    for part in (*parts, text[start:]):
+        yield from _conjuncts(part)
+
+
+def _unwrapped(text: str) -> str:
+    while text.startswith("(") and text.endswith(")") and _closes_at(text) == len(text) - 1:
+        text = text[1:-1]
+    return text
+
+
+def _closes_at(text: str) -> int:
+    depth, quoted = 0, False
+    for i, char in enumerate(text):
+        if char == "'":
+            quoted = not quoted
+        elif not quoted and char in "()":
+            depth += 1 if char == "(" else -1
+            if depth == 0:
+                return i
+    return -1
+
+
+def _atom(text: str) -> Iterator[Condition]:
+    compared = _COMPARED.fullmatch(text)
+    if compared:
+        yield Condition(_name(compared[1]), compared[2], (_value(compared[3]),))
+        return
+    among = _AMONG.fullmatch(text)
+    if among:
+        yield Condition(_name(among[1]), "=", tuple(_value(v) for v in _VALUES.findall(among[2])))
+
+
+def _name(text: str) -> str:
+    inner = _INNER.fullmatch(text)
+    if inner:
+        return f"{_name(inner[1])}.{inner[2]}"
+    return text[1:-1].replace('""', '"') if text.startswith('"') else text
+
+
+def _value(text: str) -> Any:
+    bare, _, kind = text.rpartition("::") if "::" in text else (text, "", "")
+    if bare.startswith("'"):
+        word = bare[1:-1].replace("''", "'")
+        if kind == "DATE":
+            return date.fromisoformat(word)
+        return datetime.fromisoformat(word) if kind == "TIMESTAMP" else word
+    if bare in ("true", "false"):
+        return bare == "true"
+    return float(bare) if "." in bare else int(bare)

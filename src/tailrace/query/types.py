@@ -1,0 +1,48 @@
+"""Stored columns as DuckDB sees them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+_NAMES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INTEGER",
+    pa.int64(): "BIGINT",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.date32(): "DATE",
+}
+
+
+def duckdb_type(field: pa.Field) -> str:
+    """The type a query sees: what was declared as `json` is JSON, times are UTC without zone."""
+    if (field.metadata or {}).get(b"tailrace.type") == b"json":
+        return "JSON"
+    return _of(field.type)
+
+
+def _of(kind: pa.DataType) -> str:
+    if pt.is_struct(kind):
+        return f"STRUCT({', '.join(f'{quoted(f.name)} {duckdb_type(f)}' for f in kind.fields)})"
+    if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_list_view(kind):
+        return _of(kind.value_type) + "[]"
+    if pt.is_decimal(kind):
+        return f"DECIMAL({kind.precision},{kind.scale})"
+    if pt.is_timestamp(kind):
+        return "TIMESTAMP" if kind.tz is None else "TIMESTAMPTZ"
+    if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind):
+        return "BLOB"
+    return _NAMES.get(kind, "VARCHAR")
+
+
+def quoted(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """A text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
