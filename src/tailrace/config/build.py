@@ -7,10 +7,18 @@ from collections.abc import Sequence
 from tailrace.config.declare import BLOCKS, OTHER_BLOCKS, WORKSPACE, checked, fitted
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
-from tailrace.config.model import Config, ConnectionSpec, FormatSpec, OtherBlock, TableSpec, WorkspaceSpec
+from tailrace.config.model import (
+    Config,
+    ConnectionSpec,
+    FormatSpec,
+    OtherBlock,
+    PartitionSpec,
+    TableSpec,
+    WorkspaceSpec,
+)
 from tailrace.config.names import Names
 from tailrace.config.partitions import Partitions
-from tailrace.config.places import Problem, Report
+from tailrace.config.places import Problem, Report, meant
 from tailrace.config.sources import Sources
 from tailrace.config.syntax import Block
 from tailrace.config.tables import Tables, table_name
@@ -58,6 +66,7 @@ class Builder:
         for block in self._of("partition", "collection"):
             partitions.read(block)
         others = [self.other(block) for block in self._of(*OTHER_BLOCKS)] + partitions.tiers
+        self._resting_places(partitions.named.values(), others)
         self.report.check()
         return Config(
             partitions=partitions.named.values(),
@@ -81,9 +90,11 @@ class Builder:
             return self.connections.find(setting.value)
         if setting.value is not None:
             self.report.error(
-                setting.where, f"'{setting.name}' must be a connection, not {called(setting.value)}", "wrong-type",
+                setting.where,
+                f"'{setting.name}' must be a connection, not {called(setting.value)}",
+                "wrong-type",
                 "write connection.type.name",
-            )  # fmt: skip
+            )
         return None
 
     def other(self, block: Block) -> OtherBlock:
@@ -97,7 +108,7 @@ class Builder:
         )
 
     def _any(self, block: Block) -> dict[str, Value]:
-        """Attributes of a block that takes any; references to connections must lead somewhere all the same."""
+        """Attributes of a block that takes any; references to connections must lead somewhere, though."""
         values: dict[str, Value] = {}
         for name, setting in self.settings(block).items():
             try:
@@ -107,6 +118,22 @@ class Builder:
             if isinstance(setting.value, Reference) and setting.value.path[0] == "connection":
                 self.connections.find(setting.value)
         return values
+
+    def _resting_places(self, partitions: Sequence[PartitionSpec], others: Sequence[OtherBlock]) -> None:
+        """`store`, `partition` and `partitions` must lead somewhere; `store.default` always does."""
+        known = {"store.default", *(f"store.{other.labels[0]}" for other in others if other.labels)}
+        inner = [tier for other in others for tier in (other, *other.blocks) if tier.labels]
+        known |= {f"{word}.{tier.labels[0]}" for tier in inner for word in ("partition", "tier")}
+        for partition in partitions:
+            for value in partition.later.values():
+                for reference in value if isinstance(value, list) else [value]:
+                    if isinstance(reference, Reference) and str(reference) not in known:
+                        self.report.error(
+                            reference.where,
+                            f"{reference} does not exist",
+                            "dangling-reference",
+                            meant(str(reference), known),
+                        )
 
     def _known(self, block: Block) -> bool:
         if block.kind not in BLOCKS:

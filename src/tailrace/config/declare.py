@@ -6,9 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tailrace.config.evaluate import is_block_reference
 from tailrace.config.places import Problem, Report, meant
-from tailrace.config.values import Reference, Setting, Settings, Value, called, plain
+from tailrace.config.values import Reference, Setting, Settings, Value, called, is_block_reference, plain
 
 NAME = re.compile(r"\w[\w \-]*")
 
@@ -18,7 +17,7 @@ class Attr:
     """One attribute: what kind of value it takes, and what it is for."""
 
     kind: str
-    "text, texts (a list, or one text), names (texts or bare words), flag, number, map (of texts), format or any."
+    "text, texts (a list, or one text), names (also bare words), flag, number, map (of texts), format or any."
     doc: str
     required: bool = False
 
@@ -168,7 +167,7 @@ BLOCKS = OTHER_BLOCKS | {
 
 
 def checked(given: Settings, declared: Attrs, report: Report) -> dict[str, Value]:
-    """Values by name, each of its declared kind; notes what does not fit and leaves it out. Null means not set."""
+    """Values by name, each of its declared kind; what does not fit is noted and left out, and so is null."""
     values: dict[str, Value] = {}
     for name, setting in given.items():
         if name not in declared:

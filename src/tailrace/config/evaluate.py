@@ -1,30 +1,14 @@
-"""Expressions → values."""
+"""Attributes → settings; names that expressions may use."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from tailrace.config.functions import FUNCTIONS, Surroundings
-from tailrace.config.places import Problem, Report, meant
-from tailrace.config.syntax import Attribute, Expression, Source
-from tailrace.config.values import REFERENCES, Object, Reference, Setting, Value, called, shown
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
-
-_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
-    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "%": operator.mod,
-}  # fmt: skip
-_ORDER: dict[str, Callable[[float, float], bool]] = {
-    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
-}  # fmt: skip
-_POSTFIX = ("get_attr", "index", "splat")
-_BRACKETS = frozenset("()[]{},") | {"tuple_start", "tuple_end", "object_start", "object_end", "comment"}
-_BIGGEST = 10**300
-
-Scope = Mapping[str, Value]
+from tailrace.config.expressions import Evaluation
+from tailrace.config.functions import Surroundings
+from tailrace.config.places import Problem, Report
+from tailrace.config.syntax import Attribute, Expression
+from tailrace.config.values import Setting, Value
 
 
 class Evaluator:
@@ -39,8 +23,9 @@ class Evaluator:
     ) -> None:
         self.report = report
         self.around = around
-        self.named: dict[str, Mapping[str, Attribute | None]] = {"local": local, "var": variables}
+        self.named: Mapping[str, Mapping[str, Attribute | None]] = {"local": local, "var": variables}
         self._found: dict[tuple[str, str], Value] = {}
+        self._failed: dict[tuple[str, str], Problem] = {}
         self._asked: list[tuple[str, str]] = []
 
     def setting(self, attribute: Attribute) -> Setting | None:
@@ -56,16 +41,27 @@ class Evaluator:
             return None
         return Setting(attribute.name, value, attribute.where, expression.where)
 
+    def check_locals(self) -> None:
+        """Evaluate every local, also those that nobody asks for, so that what is wrong in them is said."""
+        for name in self.named["local"]:
+            try:
+                self.lookup("local", name)
+            except Problem as problem:
+                self.report.add(problem)
+
     def value(self, expression: Expression) -> Value:
-        return _Evaluation(self, expression.source).node(expression.node, {})
+        return Evaluation(expression.source, self.report, self.around, self).node(expression.node, {})
 
     def lookup(self, head: str, name: str) -> Value:
-        """`local.x` or `var.x`; raises KeyError when it is not declared, ValueError when it depends on itself."""
+        """`local.x` or `var.x`; KeyError when it is not declared, ValueError when it depends on itself."""
         key = (head, name)
         if key in self._found:
             return self._found[key]
+        if key in self._failed:
+            raise self._failed[key]
         if key in self._asked:
-            raise ValueError(" → ".join(".".join(k) for k in [*self._asked[self._asked.index(key) :], key]))
+            circle = [*self._asked[self._asked.index(key) :], key]
+            raise ValueError(" → ".join(".".join(part) for part in circle))
         attribute = self.named[head][name]
         given = self.around.environ.get(f"TAILRACE_VAR_{name}") if head == "var" else None
         self._asked.append(key)
@@ -75,280 +71,9 @@ class Evaluator:
             self._found[key] = (
                 given if given is not None or attribute is None else self.value(attribute.expression)
             )
+        except Problem as problem:
+            self._failed[key] = problem
+            raise
         finally:
             self._asked.pop()
         return self._found[key]
-
-
-class _Evaluation:
-    """One expression of one file."""
-
-    def __init__(self, evaluator: Evaluator, source: Source) -> None:
-        self.evaluator = evaluator
-        self.source = source
-
-    def problem(self, node: Node, message: str, hint: str | None = None, code: str = "expression") -> Problem:
-        return self.evaluator.report.make(self.source.where(node), message, code, hint)
-
-    def node(self, node: Node, scope: Scope) -> Value:
-        match node.type:
-            case (
-                "expression"
-                | "literal_value"
-                | "template_expr"
-                | "collection_value"
-                | "operation"
-                | "for_expr"
-            ):
-                return self.chain(node.children, scope)
-            case "string_lit" | "quoted_template":
-                return self._template(node, scope)
-            case "numeric_lit":
-                return self._number(node)
-            case "bool_lit":
-                return self.source.word(node) == "true"
-            case "null_lit":
-                return None
-            case "tuple":
-                return [self.node(child, scope) for child in node.children if child.type == "expression"]
-            case "object":
-                return self._object(node, scope)
-            case "variable_expr":
-                return self._variable(node, scope)
-            case "function_call":
-                return self._call(node, scope)
-            case "conditional":
-                condition, yes, no = (child for child in node.children if child.type == "expression")
-                return self.node(yes if self._truth(condition, scope) else no, scope)
-            case "unary_operation":
-                return self._unary(node, scope)
-            case "binary_operation":
-                return self._binary(node, scope)
-            case "for_tuple_expr" | "for_object_expr":
-                return self._for(node, scope)
-        raise self.problem(node, f"'{self.source.word(node)[:40]}' is not supported here")
-
-    def chain(self, nodes: Sequence[Node], scope: Scope) -> Value:
-        """A term and what is asked of it: `(a).b[0].c`."""
-        first, *rest = (node for node in nodes if node.type not in _BRACKETS)
-        value = self.node(first, scope)
-        for at, step in enumerate(rest):
-            if step.type == "splat":
-                return self._splat(value, step, rest[at + 1 :], scope)
-            value = self._step(value, step, scope)
-        if isinstance(value, Reference) and value.path[0] in self.evaluator.named:
-            raise self.problem(first, f"'{value}' needs a name after it", f"write {value.path[0]}.name")
-        return value
-
-    def _step(self, value: Value, step: Node, scope: Scope) -> Value:
-        key = self._key(step, scope)
-        if isinstance(value, Reference):
-            return self._follow(value, str(key), step)
-        if isinstance(value, dict) and isinstance(key, str):
-            if key not in value:
-                raise self.problem(step, f"there is no '{key}' in this map", meant(key, value))
-            return value[key]
-        if isinstance(value, list) and isinstance(key, (int, float)):
-            if not 0 <= key < len(value):
-                raise self.problem(step, f"there is no item {shown(key)} in a list of {len(value)}")
-            return value[int(key)]
-        raise self.problem(step, f"{called(value)} has no '{shown(key)}'")
-
-    def _key(self, step: Node, scope: Scope) -> str | int | float:
-        if step.type == "get_attr":
-            return self.source.word(step.children[-1])
-        inner = step.children[0]
-        if inner.type == "legacy_index":
-            return int(self.source.word(inner)[1:])
-        key = self.node(next(child for child in inner.children if child.type == "expression"), scope)
-        if isinstance(key, (str, int, float)) and not isinstance(key, bool):
-            return key
-        raise self.problem(step, f"expected a text or a number between the brackets, found {called(key)}")
-
-    def _follow(self, reference: Reference, key: str, step: Node) -> Value:
-        head = reference.path[0]
-        if head not in self.evaluator.named:
-            return Reference((*reference.path, key), reference.where)
-        try:
-            return self.evaluator.lookup(head, key)
-        except KeyError:
-            raise self.problem(
-                step, f"unknown name '{head}.{key}'", meant(key, self.evaluator.named[head]), "unknown-name"
-            ) from None
-        except ValueError as error:
-            raise self.problem(
-                step, f"cannot evaluate {head}.{key}: {error}", code="circular-reference"
-            ) from None
-
-    def _splat(self, value: Value, splat: Node, rest: Sequence[Node], scope: Scope) -> Value:
-        steps = [*splat.children[0].children[1:], *rest]
-        items = value if isinstance(value, list) else [] if value is None else [value]
-        results = []
-        for item in items:
-            for step in steps:
-                item = self._step(item, step, scope)
-            results.append(item)
-        return results
-
-    def _variable(self, node: Node, scope: Scope) -> Value:
-        name = self.source.word(node)
-        return scope[name] if name in scope else Reference((name,), self.source.where(node))
-
-    def _number(self, node: Node) -> Value:
-        word = self.source.word(node)
-        try:
-            number = float(word)
-            return int(word) if word.isdigit() and number < _BIGGEST else number
-        except ValueError:
-            raise self.problem(node, f"'{word}' is not a number") from None
-
-    def _template(self, node: Node, scope: Scope) -> Value:
-        pieces = self.source.strings[node.start_byte]
-        if len(pieces) == 1:
-            return pieces[0]
-        holes = [child for child in node.children if child.type == "template_interpolation"]
-        if len(holes) != pieces.count(None):
-            raise self.problem(
-                node, "an interpolation in this text is empty", "write a name between '${' and '}'"
-            )
-        values = [next((c for c in hole.children if c.type == "expression"), None) for hole in holes]
-        if None in values:
-            raise self.problem(
-                node, "an interpolation in this text is empty", "write a name between '${' and '}'"
-            )
-        results = [self.node(value, scope) for value in values if value is not None]
-        if len(results) == 1 and not any(pieces):
-            return results[0]
-        filled = iter(zip(holes, results, strict=True))
-        return "".join(piece if piece is not None else self._inside(*next(filled)) for piece in pieces)
-
-    def _inside(self, node: Node, value: Value) -> str:
-        try:
-            return shown(value)
-        except ValueError as error:
-            raise self.problem(node, str(error), "write '$${' for a plain '${'") from None
-
-    def _object(self, node: Node, scope: Scope) -> Value:
-        result = Object()
-        for element in (child for child in node.children if child.type == "object_elem"):
-            key_node, value_node = (child for child in element.children if child.type == "expression")
-            key = self._object_key(key_node, scope)
-            if key in result:
-                raise self.problem(key_node, f"'{key}' is given twice", code="duplicate-attribute")
-            result[key] = self.node(value_node, scope)
-            result.places[key] = (self.source.where(key_node), self.source.where(value_node))
-        return result
-
-    def _object_key(self, node: Node, scope: Scope) -> str:
-        if len(node.children) == 1 and node.children[0].type == "variable_expr":
-            return self.source.word(node)
-        key = self.node(node, scope)
-        if isinstance(key, (str, int, float)) and not isinstance(key, bool):
-            return shown(key)
-        raise self.problem(node, f"expected a name or a text before '=', found {called(key)}")
-
-    def _call(self, node: Node, scope: Scope) -> Value:
-        name = self.source.word(node.children[0])
-        if name not in FUNCTIONS:
-            raise self.problem(node, f"unknown function '{name}'", meant(name, FUNCTIONS), "unknown-function")
-        function, least, most = FUNCTIONS[name]
-        arguments = self._arguments(node, scope)
-        if not least <= len(arguments) <= most:
-            wanted = (
-                str(least) if least == most else f"at least {least}" if most > 9 else f"{least} to {most}"
-            )
-            raise self.problem(node, f"{name}() takes {wanted} arguments, not {len(arguments)}")
-        try:
-            return function(self.evaluator.around, self.source.text.directory, *arguments)
-        except (ValueError, OverflowError, TypeError) as error:
-            raise self.problem(node, f"{name}(): {error}", code="function") from None
-
-    def _arguments(self, node: Node, scope: Scope) -> list[Value]:
-        given = next((child for child in node.children if child.type == "function_arguments"), None)
-        nodes = given.children if given else []
-        values = [self.node(child, scope) for child in nodes if child.type == "expression"]
-        if nodes and nodes[-1].type == "ellipsis":
-            last = values.pop()
-            if not isinstance(last, list):
-                raise self.problem(node, f"expected a list before '...', found {called(last)}")
-            values += last
-        return values
-
-    def _truth(self, node: Node, scope: Scope) -> bool:
-        return self._boolean(node, self.node(node, scope))
-
-    def _boolean(self, node: Node, value: Value) -> bool:
-        if not isinstance(value, bool):
-            raise self.problem(node, f"expected true or false, found {called(value)}")
-        return value
-
-    def _unary(self, node: Node, scope: Scope) -> Value:
-        value = self.chain(node.children[1:], scope)
-        if node.children[0].type == "!":
-            return not self._boolean(node, value)
-        return -self._numeric(node, value)
-
-    def _numeric(self, node: Node, value: Value) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.problem(node, f"expected a number, found {called(value)}")
-        return value
-
-    def _binary(self, node: Node, scope: Scope) -> Value:
-        children = [child for child in node.children if child.type != "comment"]
-        at = next(i for i, c in enumerate(children) if i and not c.is_named and c.type not in _BRACKETS)
-        sign = children[at].type
-        left = self.chain(children[:at], scope)
-        if sign in ("&&", "||"):
-            if self._boolean(node, left) is (sign == "||"):
-                return sign == "||"
-            return self._boolean(node, self.chain(children[at + 1 :], scope))
-        right = self.chain(children[at + 1 :], scope)
-        if sign in ("==", "!="):
-            return (left == right) is (sign == "==")
-        if sign in _ORDER:
-            return _ORDER[sign](self._numeric(node, left), self._numeric(node, right))
-        return self._calculate(node, sign, self._numeric(node, left), self._numeric(node, right))
-
-    def _calculate(self, node: Node, sign: str, left: float, right: float) -> float:
-        try:
-            result = _ARITHMETIC[sign](left, right)
-        except (ZeroDivisionError, OverflowError) as error:
-            raise self.problem(node, f"cannot calculate this: {error}") from None
-        if not -_BIGGEST < result < _BIGGEST:
-            raise self.problem(node, "the result is too large a number")
-        return int(result) if isinstance(result, float) and result.is_integer() else result
-
-    def _for(self, node: Node, scope: Scope) -> Value:
-        intro = next(child for child in node.children if child.type == "for_intro")
-        names = [self.source.word(child) for child in intro.children if child.type == "identifier"]
-        over = self.node(next(child for child in intro.children if child.type == "expression"), scope)
-        if not isinstance(over, (list, dict)):
-            raise self.problem(intro, f"expected a list or a map after 'in', found {called(over)}")
-        pairs = list(over.items()) if isinstance(over, dict) else list(enumerate(over))
-        results = [child for child in node.children if child.type == "expression"]
-        only = next((child.children[-1] for child in node.children if child.type == "for_cond"), None)
-        many = any(child.type == "ellipsis" for child in node.children)
-        rows: list[Value] = []
-        table: dict[str, Value] = {}
-        for key, value in pairs:
-            inner = {**scope, names[0]: key if len(names) > 1 else value, names[-1]: value}
-            if only is not None and not self._truth(only, inner):
-                continue
-            made = [self.node(result, inner) for result in results]
-            if node.type == "for_tuple_expr":
-                rows.append(made[0])
-                continue
-            name = self._inside(results[0], made[0])
-            if many:
-                table.setdefault(name, [])
-                group = table[name]
-                assert isinstance(group, list)
-                group.append(made[1])
-            else:
-                table[name] = made[1]
-        return rows if node.type == "for_tuple_expr" else table
-
-
-def is_block_reference(value: Value) -> bool:
-    """Does the value name a block, such as `connection.aws.prod`?"""
-    return isinstance(value, Reference) and value.path[0] in REFERENCES

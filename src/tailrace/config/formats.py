@@ -60,7 +60,7 @@ class Formats:
         return Grok(layout, _pairs(values, "patterns")) if type_name == "grok" else Regex(layout)
 
     def resolve(self, setting: Setting, table: Table | None) -> Format | None:
-        """The format that an attribute asks for: a reference, a map with a type, or a layout of the table's own kind."""
+        """The format that an attribute asks for: a reference, a map, or a layout of the table's own kind."""
         match setting.value:
             case Reference(path=("format", *_)) as reference:
                 return self._refer(reference)

@@ -1,4 +1,4 @@
-"""Functions that expressions may call. Pure but for the clock, the environment and `file`, which come in as context."""
+"""Functions that expressions may call: pure but for the clock, the environment and `file`."""
 
 from __future__ import annotations
 

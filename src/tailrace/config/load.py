@@ -20,7 +20,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def load(paths: Sequence[Path], *, now: datetime, environ: Mapping[str, str]) -> Config:
-    """All files, and all `*.tpc` of all directories, as one configuration; raises ConfigErrors with everything wrong."""
+    """Files, and the `*.tpc` of directories, as one configuration; ConfigErrors holds all that is wrong."""
     files = find_files(paths)
     texts = [Text(str(file), _read(file), str(file.parent)) for file in files]
     return replace(load_texts(texts, now=now, environ=environ), files=tuple(str(file) for file in files))
@@ -41,6 +41,7 @@ def load_texts(texts: Sequence[Text], *, now: datetime, environ: Mapping[str, st
         report.check()
     around = Surroundings(now, environ)
     evaluator = Evaluator(report, around, _locals(blocks, report), _variables(blocks))
+    evaluator.check_locals()
     return Builder(blocks, evaluator, report).config()
 
 

@@ -22,7 +22,7 @@ class Names(Generic[T]):
         self._found: dict[tuple[str, ...], tuple[T | None, Where]] = {}
 
     def add(self, labels: tuple[str, ...], value: T | None, where: Where) -> None:
-        """Keep a block under its labels; None = declared, but broken, so that references to it are not errors too."""
+        """Keep a block under its labels; None = declared, but broken: references to it are no errors."""
         labels = self._plain(labels)
         if labels in self._found:
             first = self._found[labels][1]
@@ -64,13 +64,10 @@ class Names(Generic[T]):
         """Note a reference that leads nowhere, unless its block exists and is only broken."""
         if self.holds(reference):
             return
-        known = [".".join((self.kind, *labels)) for labels in self._found]
-        self.report.error(
-            reference.where,
-            f"{reference} does not exist",
-            "dangling-reference",
-            meant(str(reference), [*known, *others]),
-        )
+        known = [*(".".join((self.kind, *labels)) for labels in self._found), *others]
+        labels = " ".join(f'"{label}"' for label in reference.path[1:])
+        hint = meant(str(reference), known) if known else f"declare it: {self.kind} {labels} {{ … }}"
+        self.report.error(reference.where, f"{reference} does not exist", "dangling-reference", hint)
 
     def _match(self, reference: Reference) -> tuple[str, ...] | None:
         labels = self._plain(reference.path[1:])

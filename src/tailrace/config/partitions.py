@@ -180,9 +180,11 @@ class Partitions:
         for source in sources:
             if source.format is None:
                 self.report.warn(
-                    source.where, f"neither table {table.name} nor this source names a format; JSON lines are assumed",
-                    "no-format", "add format = format.jsonl.default, or the one that fits",
-                )  # fmt: skip
+                    source.where,
+                    f"no format is named by table {table.name} or by this source; JSON lines are assumed",
+                    "no-format",
+                    "add format = format.jsonl.default, or the one that fits",
+                )
 
     def _numbered(self, sources: Iterable[SourceSpec]) -> list[SourceSpec]:
         """Sources without a name are called after their kind; the second of a kind gets `_2`."""

@@ -1,8 +1,8 @@
-"""First pass over a file: takes strings, heredocs and comments out, so that the grammar never sees inside them.
+"""First pass over a file: takes strings and comments out, so that the grammar never sees inside them.
 
-HCL reads `%{` and `${` in every string and knows no backticks; log layouts are full of the first two. Here every string is
-decoded and then overwritten, byte for byte, by a harmless quoted one, so that all offsets stay true. Unbalanced brackets and
-open strings are found on the way, where they can be named better than by a grammar.
+HCL reads `%{` and `${` in every string and knows no backticks; log layouts are full of the former. So every
+string is decoded, then overwritten byte for byte by a harmless quoted one, so that all offsets stay true.
+Unbalanced brackets and open strings are found on the way: they can be named better here than by a grammar.
 """
 
 from __future__ import annotations
@@ -121,10 +121,8 @@ class _Scanner:
         if _CLOSING[bracket.sign] != sign:
             line = self.text.where(bracket.at).line
             wanted = _CLOSING[bracket.sign].decode()
-            raise self.problem(
-                at,
-                f"expected '{wanted}' for the '{bracket.sign.decode()}' of line {line}, found '{sign.decode()}'",
-            )
+            found, opening = sign.decode(), bracket.sign.decode()
+            raise self.problem(at, f"expected '{wanted}' for the '{opening}' of line {line}, found '{found}'")
 
     def _comment(self, start: int) -> int:
         end = self.data.find(b"*/", start + 2)

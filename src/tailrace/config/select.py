@@ -1,4 +1,4 @@
-"""Which partitions a selector means: `table`, `table.partition`, a partition's name, wildcards on either side."""
+"""Which partitions a selector means: `table`, `table.partition` or a partition's name, with wildcards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tailrace.core.errors import UsageError
 
 
 def select(config: Config, selectors: Sequence[str]) -> list[PartitionSpec]:
-    """The partitions that any selector matches, each once, in the order of the configuration; none given = all."""
+    """The partitions that any selector matches, each once, in the configuration's order; none given = all."""
     if not selectors:
         return list(config.partitions)
     wanted = {partition.full_name for selector in selectors for partition in _matching(config, selector)}

@@ -86,7 +86,7 @@ Settings = dict[str, Setting]
 
 
 def settings_of(given: dict[str, Value], setting: Setting) -> Settings:
-    """The entries of a map as if they were attributes of a block; a computed map stands where its attribute does."""
+    """The entries of a map as if they were attributes; a computed map stands where its attribute does."""
     places = given.places if isinstance(given, Object) else {}
     here = (setting.where, setting.where)
     return {name: Setting(name, value, *places.get(name, here)) for name, value in given.items()}
@@ -134,3 +134,8 @@ def shown(value: Value) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
     raise ValueError(f"{called(value)} cannot stand in a text")
+
+
+def is_block_reference(value: Value) -> bool:
+    """Does the value name a block, such as `connection.aws.prod`?"""
+    return isinstance(value, Reference) and value.path[0] in REFERENCES

@@ -45,8 +45,9 @@ workspace "w" {
 }
 """
 PIECES = [
-    *"{}[]()\"`=.,:?!%$#\\\n\0é", "${", "%{", "<<EOT\n", "EOT\n", "...", "/*", "*/", "//", "=>", "for", "in", "if", "null",
-    "1e999", "99999999999999999999", "local.root", "file(", "format(\"%999d\", 1)", "\\ud800", "partition", "source", "[*]",
+    *"{}[]()\"`=.,:?!%$#\\\n\0é", "${", "%{", "<<EOT\n", "EOT\n", "...", "/*", "*/", "//", "=>", "for", "in",
+    "if", "null", "1e999", "99999999999999999999", "local.root", "file(", "format(\"%999d\", 1)", "\\ud800",
+    "partition", "source", "[*]",
 ]  # fmt: skip
 
 
@@ -90,7 +91,13 @@ def test_the_whole_file_loads():
 
 @pytest.mark.parametrize(
     "expression",
-    ["[" * 5000 + "]" * 5000, "(" * 90 + "1" + ")" * 90, "!" * 5000 + "true", "1" + " + 1" * 20000, '"${' * 200 + "1" + '}"' * 200],
-)  # fmt: skip
+    [
+        "[" * 5000 + "]" * 5000,
+        "(" * 90 + "1" + ")" * 90,
+        "!" * 5000 + "true",
+        "1" + " + 1" * 20000,
+        '"${' * 200 + "1" + '}"' * 200,
+    ],
+)
 def test_deep_nesting(expression):
     answer(f'schema "x" {{\n  a = {expression}\n}}'.encode())
