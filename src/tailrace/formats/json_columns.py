@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import Column
-from tailrace.core.arrow import arrow_type
 from tailrace.formats.casts import cast_texts
 from tailrace.formats.json_fit import MISFIT, Notes, text_of
 from tailrace.formats.json_struct import Field, Level
@@ -27,21 +26,21 @@ _MILLISECOND = 1_000
 def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
     """Every column of the table from its records, and the keys that `sql` columns read, as text."""
     return {
-        f.column.name if f.column else f.key: _column(f, rows, None, notes)
+        f.column.name if f.column else f.key: _column(f, rows, notes)
         for f in level.fields
         if f.kind != "rest"
     }
 
 
-def _column(field: Field, rows: Rows, numbers: list[int] | None, notes: Notes) -> pa.Array:
+def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
     values = _reader(field.attribute)(rows)
     if field.level is not None:
-        return _struct(field, field.level, values, numbers, notes)
+        return _struct(field, field.level, values, notes)
     if field.kind == "list":
-        return _list(field, values, numbers, notes)
+        return _list(field, values, notes)
     array, wrong = _leaf(field, values)
-    for index in wrong:
-        notes.mark(numbers[index] if numbers else index, field.path, values[index])
+    for row in wrong:
+        notes.mark(row, field.path, values[row])
     return array
 
 
@@ -53,42 +52,34 @@ def _reader(attribute: str) -> Callable[[Rows], Values]:
     return reader
 
 
-def _struct(field: Field, level: Level, values: Values, numbers: list[int] | None, notes: Notes) -> pa.Array:
+def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Array:
     absent = values.count(None)
     if absent == len(values):
-        assert field.column is not None
-        return pa.nulls(absent, arrow_type(field.column.type))
-    places = None
-    if absent:
-        present = [index for index, value in enumerate(values) if value is not None]
-        places = np.full(len(values), -1, np.int32)
-        places[present] = np.arange(len(present), dtype=np.int32)
-        values = [values[index] for index in present]
-        numbers = [numbers[index] for index in present] if numbers else present
-    children = [(f.column, f) for f in level.fields if f.column is not None]
-    whole = pa.StructArray.from_arrays(
-        [_column(f, values, numbers, notes) for _, f in children],
-        names=[column.name for column, _ in children],
-    )
-    return whole if places is None else whole.take(pa.array(places, mask=places < 0))
+        return pa.nulls(absent, field.stored)
+    mask = None
+    if (
+        absent
+    ):  # an empty struct stands for them: reading it is cheaper than asking, or than spreading rows out
+        mask = pa.array([value is None for value in values], pa.bool_())
+        values = [level.empty if value is None else value for value in values]
+    arrays = [_column(f, values, notes) for f in level.fields if f.column is not None]
+    return pa.StructArray.from_arrays(arrays, fields=list(field.stored), mask=mask)
 
 
-def _list(field: Field, values: Values, numbers: list[int] | None, notes: Notes) -> pa.Array:
+def _list(field: Field, values: Values, notes: Notes) -> pa.Array:
     item = field.item
     assert item is not None
     if values.count(None) == len(values):
-        return pa.nulls(len(values), pa.list_(arrow_type(item.type)))
+        return pa.nulls(len(values), field.stored)
     separator = field.column.list_separator if field.column else None
     lists = [_as_list(value, separator, field.nulls) for value in values]
-    lengths = [0 if several is None else len(several) for several in lists]
     offsets = np.zeros(len(lists) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    parts = [part for several in lists if several is not None for part in several]
-    array, wrong = _leaf(item, parts)
+    np.cumsum([0 if several is None else len(several) for several in lists], out=offsets[1:])
+    array, wrong = _leaf(item, [part for several in lists if several is not None for part in several])
     for part in wrong:
-        index = int(np.searchsorted(offsets, part, side="right")) - 1
-        notes.mark(numbers[index] if numbers else index, field.path, values[index])
-    absent = np.fromiter((several is None for several in lists), bool, len(lists))
+        row = int(np.searchsorted(offsets, part, side="right")) - 1
+        notes.mark(row, field.path, values[row])
+    absent = np.array([several is None for several in lists], bool)
     return pa.ListArray.from_arrays(pa.array(offsets), array, mask=pa.array(absent) if absent.any() else None)
 
 
@@ -103,7 +94,7 @@ def _as_list(value: Any, separator: str | None, nulls: frozenset[str]) -> Values
 def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
     """The stored array, and which values found no place in it."""
     if field.kind in _PLAIN:
-        return pa.array(values, arrow_type(field.type)), []
+        return pa.array(values, field.stored), []
     if field.kind == "json":
         return _raws(values, field.nulls), []
     if field.kind == "source":
@@ -119,18 +110,30 @@ def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
 
 
 def _raws(values: Values, nulls: frozenset[str]) -> pa.Array:
-    """JSON text as it was sent. The block has been checked to be UTF-8."""
-    if values.count(None) == len(values):
-        return pa.nulls(len(values), pa.string())
-    texts = pa.array([None if value is None else bytes(value) for value in values], pa.binary()).cast(
-        pa.string()
-    )
-    return _without(texts, {"null", *(f'"{text}"' for text in nulls)})
+    """JSON text as it was sent, joined without a Python object per value.
+
+    That is safe because msgspec has parsed it and the block was found to be UTF-8 before.
+    """
+    size = len(values)
+    absent = values.count(None)
+    if absent == size:
+        return pa.nulls(size, pa.string())
+    texts = [b"" if value is None else value for value in values] if absent else values
+    lengths = np.fromiter(map(len, texts), np.int32, size)
+    offsets = np.zeros(size + 1, np.int32)
+    np.cumsum(lengths, out=offsets[1:])
+    joined = b"".join(texts)
+    valid = lengths > 0
+    short = np.flatnonzero(lengths == len(b"null"))
+    valid[short[np.frombuffer(joined, np.uint8)[offsets[short]] == ord("n")]] = False
+    validity = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
+    array = pa.StringArray.from_buffers(size, pa.py_buffer(offsets), pa.py_buffer(joined), validity)
+    return _without(array, {f'"{text}"' for text in nulls})
 
 
 def _moments(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
     """Times: texts and numbers apart, because a number is one only where the column says its unit."""
-    stored = arrow_type(field.type)
+    stored = field.stored
     numeric = not pa.types.is_timestamp(stored)  # an integer column that takes times: milliseconds since 1970
     try:
         texts = pa.array(values, pa.string())

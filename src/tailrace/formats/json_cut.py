@@ -34,7 +34,7 @@ class Cut:
 
 
 class Window:
-    """The stretch of a stream that is looked at: what it shows depends on the bytes alone, not on the blocks."""
+    """The stretch of a stream that is looked at: a matter of its bytes, not of how they come in blocks."""
 
     def __init__(self, stream: Stream) -> None:
         self._blocks = iter(stream)

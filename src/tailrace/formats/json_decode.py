@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -81,20 +82,19 @@ class DocumentDecoder:
     def _run(self, text: bytes, array: bool, first: int) -> Rows | None:
         """Decode an array of records, or records one after another; None: it is not JSON."""
         cascade = self._cascade
-        decode = (
-            (lambda: cascade.array.decode(text)) if array else (lambda: cascade.record.decode_lines(text))
-        )
-        divide = (lambda: RAWS.decode(text)) if array else (lambda: RAW.decode_lines(text))
-        rows = cascade.strict(decode, first, divide) if is_utf8(text) else None
+        decode: Callable[[bytes], list[Any]] = cascade.array.decode if array else cascade.record.decode_lines
+        divide: Callable[[bytes], list[Raw]] = RAWS.decode if array else RAW.decode_lines
+        rows = cascade.strict(lambda: decode(text), first, lambda: divide(text)) if is_utf8(text) else None
         if rows is not None:
             return rows
         try:
-            raws = divide()
+            raws = divide(text)
         except UNREADABLE:
             return None
-        if not array:
-            raws = self._records_in(raws)
-        return cascade.each(raws, range(first, first + len(raws)), strange=bool(self._path) and not array)
+        records = raws if array else self._records_in(raws)
+        return cascade.each(
+            records, range(first, first + len(records)), strange=bool(self._path) and not array
+        )
 
     def _records_in(self, values: Sequence[Record]) -> list[Record]:
         """Values of the top level: an object that holds records stands for them."""

@@ -202,7 +202,7 @@ def _lax(hint: Any) -> msgspec.json.Decoder[Any]:
 
 
 def mended(raw: bytes) -> bytes | None:
-    """The record as JSON allows it: U+FFFD for broken characters, null for NaN. None: it is no JSON at all."""
+    """The record as JSON allows it: U+FFFD for broken characters, null for NaN. None: it is not JSON."""
     try:
         value = json.loads(
             raw.decode(errors="replace"), strict=False, parse_constant=_null, parse_float=_finite

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import msgspec
+import pyarrow as pa
 from msgspec import Meta, Raw
 
 from tailrace.core import Column, Json, Jsonl, Struct, Table, camel
@@ -50,6 +51,7 @@ class Field:
     item: Field | None = None
     nulls: frozenset[str] = frozenset()
     "Texts that mean null."
+    stored: pa.DataType | None = None
 
     @property
     def key(self) -> str:
@@ -63,6 +65,8 @@ class Level:
     fields: tuple[Field, ...]
     struct: type[msgspec.Struct]
     by_key: dict[str, tuple[Field, ...]]
+    empty: msgspec.Struct
+    "Stands for an object that is not there."
     late: frozenset[str]
     "Keys decoded as Raw: places that were learned, keys that several columns share, JSON within strings."
 
@@ -99,7 +103,8 @@ class _Levels:
         for key, sharing in by_key.items():
             if len(sharing) > 1 or any(f.column and f.column.decode == "json" for f in sharing):
                 late.add(key)
-        return Level(tuple(fields), self._struct(by_key, late), by_key, frozenset(late))
+        struct = self._struct(by_key, late)
+        return Level(tuple(fields), struct, by_key, struct(), frozenset(late))
 
     def _struct(self, by_key: dict[str, tuple[Field, ...]], late: set[str]) -> type[msgspec.Struct]:
         members: list[tuple[str, Any, Any]] = []
@@ -121,22 +126,22 @@ class _Levels:
         key = self._mapped.get(path) or column.src or (camel(column.name) if self._camel else column.name)
         keys = (*keys, key)
         nulls = frozenset(text for text in (self._null, column.null_if) if text is not None)
+        known = Field("", keys, "", column=column, path=path, nulls=nulls, stored=arrow_type(column.type))
         if isinstance(column.type, Struct):
             level = self.level(column.type.columns, keys, path + ".")
-            return Field("", keys, "struct", level.struct, "struct", column, path, level, nulls=nulls)
+            return replace(known, kind="struct", hint=level.struct, level=level)
         spelled = _spelled(column.type)
         if not spelled.endswith("[]"):
             kind, hint = _leaf(spelled, column.time)
-            return Field("", keys, kind, hint, spelled, column, path, nulls=nulls)
-        kind, hint = _leaf(_spelled(spelled[:-2]), column.time)
-        item = Field("", keys, kind, hint, _spelled(spelled[:-2]), column, path, nulls=nulls)
-        several = list[hint | None] if hint is not Raw else list[Raw]  # type: ignore[valid-type]
-        both = several | str if kind == "text" else several
-        return Field("", keys, "list", both, spelled, column, path, item=item, nulls=nulls)
+            return replace(known, kind=kind, hint=hint, type=spelled)
+        inner = _spelled(spelled[:-2])
+        kind, hint = _leaf(inner, column.time)
+        item = replace(known, kind=kind, hint=hint, type=inner, stored=arrow_type(inner))
+        several: Any = list[Raw] if hint is Raw else list[hint | None]
+        return replace(known, kind="list", hint=several | str if kind == "text" else several, item=item)
 
 
 def _spelled(type: str) -> str:
-    arrow_type(type)  # an unknown type is the table's mistake, told before any byte is read
     name = type.strip().lower()
     return SYNONYMS.get(name, name)
 

@@ -32,7 +32,7 @@ def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
         values = _readable(values)
     if spelled is None:
         try:
-            return _within(values.cast(_ZONED).cast(STORED))
+            return _within(values.cast(_ZONED).view(STORED))
         except pa.ArrowInvalid:
             pass
     return _within(_distinct(values, spelled))
@@ -109,10 +109,10 @@ def _scaled(values: pa.Array, per_second: int) -> pa.Array:
 
 def _within(times: pa.Array) -> pa.Array:
     """Null for times outside the years 1 to 9999: not every engine can read them."""
-    extremes = pc.min_max(times.cast(pa.int64())).as_py()
+    micros = times.view(pa.int64())
+    extremes = pc.min_max(micros).as_py()
     if extremes["min"] is None or (extremes["min"] >= _FIRST and extremes["max"] <= _LAST):
         return times
-    micros = times.cast(pa.int64())
     return pc.if_else(pc.and_(pc.greater_equal(micros, _FIRST), pc.less_equal(micros, _LAST)), times, None)
 
 
