@@ -80,12 +80,23 @@ def close_session(spark: SparkSession) -> None:
 
 @contextlib.contextmanager
 def session(options: SessionOptions, driver: Driver | None = None) -> Iterator[SparkSession]:
-    """A session for a `with` block; closed also on Ctrl-C."""
+    """A session for a `with` block; Ctrl-C inside it is a KeyboardInterrupt whatever PySpark makes of it."""
     spark = open_session(options, driver)
     try:
         yield spark
+    except Exception as failure:
+        if _interrupted(failure):
+            raise KeyboardInterrupt from None
+        raise
     finally:
         close_session(spark)
+
+
+def _interrupted(failure: BaseException | None) -> bool:
+    """PySpark tidies up after an interrupt with another call to the JVM, whose failure hides it."""
+    while failure is not None and not isinstance(failure, KeyboardInterrupt):
+        failure = failure.__context__
+    return failure is not None
 
 
 def _build(settings: Settings) -> SparkSession:

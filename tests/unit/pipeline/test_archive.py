@@ -75,10 +75,14 @@ def test_half_written_is_not_used_nor_tried_again_at_once(archive: Archive, cont
 
 
 def test_failure_leaves_nothing(archive: Archive) -> None:
-    with pytest.raises(OSError, match="No space"), archive.draft() as draft:
-        assert draft is not None
-        draft.write_bytes(BIG)
-        raise OSError("No space left on device")
+    def fill_the_disk() -> None:
+        with archive.draft() as draft:
+            assert draft is not None
+            draft.write_bytes(BIG)
+            raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        fill_the_disk()
     assert archive.options() == ()
     assert not list(archive.path.parent.glob("*.part*"))
 

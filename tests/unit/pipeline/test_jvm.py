@@ -128,7 +128,8 @@ import os, signal
 from pathlib import Path
 from tailrace.pipeline.jvm import Driver
 from tailrace.pipeline.options import SessionOptions, settle
-Driver.launch(settle(SessionOptions("local", java_home={given.java_home!r}, home=Path({str(given.home)!r})))).join()
+options = SessionOptions("local", java_home={given.java_home!r}, home=Path({str(given.home)!r}))
+Driver.launch(settle(options)).join()
 os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run(
