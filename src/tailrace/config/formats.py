@@ -63,9 +63,9 @@ class Formats:
         """The format that an attribute asks for: a reference, a map, or a layout of the table's own kind."""
         match setting.value:
             case Reference(path=("format", *_)) as reference:
-                return self._refer(reference)
+                return _in_own_words(self._refer(reference), table)
             case dict() as given:
-                return self._inline(settings_of(given, setting), setting, table)
+                return _in_own_words(self._inline(settings_of(given, setting), setting, table), table)
             case str() as text:
                 return self._spelled(text, setting, table)
         self.report.error(
@@ -148,6 +148,15 @@ class Formats:
             fields=_strs(values, "fields"),
             field_map=_pairs(values, "field_map"),
         )
+
+
+def _in_own_words(made: Format | None, table: Table | None) -> Format | None:
+    """VPC flow fields between blanks are a layout of that table: its columns are spelled otherwise (`vpc-id`)."""
+    if isinstance(made, Delimited) and made.fields and made.delimiter in (" ", "\\s") and table is not None:
+        own = table.format
+        if isinstance(own, Layout) and own.dialect == "vpc":
+            return replace(own, text=" ".join(made.fields), also=())
+    return made
 
 
 def _str(values: dict[str, Value], name: str) -> str:

@@ -204,6 +204,24 @@ def test_a_layout_as_source_format_is_of_the_tables_own_kind(load):
     assert (layout.text, layout.dialect) == ("${version} ${vpc-id} ${subnet-id}", "vpc")
 
 
+def test_delimited_flow_fields_are_a_layout_of_the_table(load):
+    config = load("""
+        partition "aws_vpc_flow_log" "p" {
+          source_format = {
+            type      = "delimited"
+            delimiter = " "
+            fields    = ["version", "vpc-id", "srcaddr"]
+          }
+          source "file" {
+            paths = ["/x"]
+          }
+        }
+    """)
+    layout = config.partitions[0].sources[0].format
+    assert isinstance(layout, Layout)
+    assert (layout.text, layout.dialect) == ("version vpc-id srcaddr", "vpc")
+
+
 def test_the_sources_format_wins(load):
     config = load("""
         partition "nginx_access_log" "p" {
