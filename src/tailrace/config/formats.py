@@ -151,7 +151,7 @@ class Formats:
 
 
 def _in_own_words(made: Format | None, table: Table | None) -> Format | None:
-    """VPC flow fields between blanks are a layout of that table: its columns are spelled otherwise (`vpc-id`)."""
+    """VPC flow fields between blanks are a layout of that table, which spells them its own way (`vpc-id`)."""
     if isinstance(made, Delimited) and made.fields and made.delimiter in (" ", "\\s") and table is not None:
         own = table.format
         if isinstance(own, Layout) and own.dialect == "vpc":
