@@ -91,7 +91,7 @@ class Walk:
     ) -> Iterator[Seen | Passed | Unreadable]:
         states = self.glob.step(folder.states, entry.name)
         if not states:
-            if entry.name.startswith("."):
+            if not self.glob.segments:
                 yield Passed(entry.path)
             return
         try:

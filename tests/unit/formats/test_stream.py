@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import BinaryIO, cast
 
 import pytest
@@ -21,6 +22,7 @@ from tailrace.formats.base import CorruptStream
 from tailrace.formats.feed import BLOCK
 from tailrace.formats.stream import open_streams
 
+DATA = Path(os.environ.get("TAILRACE_TEST_DATA", Path(__file__).parents[3].parent / "shared" / "data"))
 TEXT = b"".join(b"line %d of some log %d\n" % (i, i * 7919) for i in range(20_000))
 CODECS: dict[str, Callable[[bytes], bytes]] = {
     "gz": gzip.compress,
@@ -330,3 +332,21 @@ def test_a_damaged_layer_below_an_archive_ends_everything() -> None:
     packed[-8] ^= 1
     with pytest.raises(CorruptStream, match="gzip"):
         read(bytes(packed))
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="no folder of real logs")
+@pytest.mark.parametrize(
+    ("path", "members", "truncated"),
+    [
+        ("zeek-zat/http.log.corrupt.gz", [None], True),
+        ("plaso-test-data/syslog.tgz", ["syslog"], False),
+        ("alp-nekrassov/sample_s3_all_match.log.zip", ["sample_s3_all_match.log"], False),
+    ],
+)
+def test_real_files(path: str, members: list[str | None], truncated: bool) -> None:
+    with open(DATA / path, "rb", buffering=0) as raw:
+        streams = open_streams(cast(BinaryIO, raw), path)
+        found = {name: b"".join(stream) for name, stream in streams}
+    assert list(found) == members
+    assert all(b"\n" in text for text in found.values())
+    assert streams.truncated == truncated

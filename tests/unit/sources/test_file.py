@@ -106,6 +106,7 @@ def test_hidden_and_unfinished_files_are_counted_not_collected(tmp_path: Path) -
     items = found(tmp_path)
     assert names(items) == ["a.log"]
     assert skipped(items) == {"name": 5}
+    assert skipped(found(tmp_path / "*.log")) == {}
     assert names(found(tmp_path / "*.tmp")) == ["d.tmp"]
     assert names(found(tmp_path / ".*.log")) == [".b.log"]
 
@@ -250,6 +251,12 @@ def test_a_directory_that_vanishes_meanwhile(tmp_path: Path) -> None:
 def test_errors_of_opening_and_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (artifact,) = found(write(tmp_path / "x.log"))
     assert isinstance(artifact, Artifact)
+    with open_artifact(artifact) as raw:
+        folder = os.open(tmp_path, os.O_RDONLY)
+        os.dup2(folder, raw.fileno())
+        os.close(folder)
+        with pytest.raises(SourceError, match="cannot be read"):
+            raw.read(10)
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
         with pytest.raises(SourceError, match="permission denied") as denied:
