@@ -1,0 +1,51 @@
+"""How bytes become typed columns: one engine per kind of format, imported when it is first asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tailrace.core import Delimited, Format, Grok, Json, Jsonl, Layout, Regex, Table
+
+if TYPE_CHECKING:
+    from tailrace.formats.base import Decoder
+
+
+def decoder(table: Table, fmt: Format) -> Decoder:
+    """The engine for a format, set up for a table's columns."""
+    if isinstance(fmt, Json | Jsonl):
+        from tailrace.formats.json_decode import json_decoder
+
+        return json_decoder(table, fmt)
+    if isinstance(fmt, Layout):
+        from tailrace.formats.layout import layout_decoder
+
+        return layout_decoder(table, fmt)
+    if isinstance(fmt, Delimited):
+        from tailrace.formats.delimited import delimited_decoder
+
+        return delimited_decoder(table, fmt)
+    from tailrace.formats.regex_engine import regex_decoder
+
+    return regex_decoder(table, fmt)
+
+
+def field_types(fmt: Format) -> dict[str, str | None] | None:
+    """The fields that the format alone names, and their types if it says so; None: only the data tells."""
+    if isinstance(fmt, Grok | Regex):
+        from tailrace.formats.grok import compiled
+
+        expression = compiled(fmt)
+        return {name: expression.types.get(name) for name in expression.fields}
+    if isinstance(fmt, Layout):
+        from tailrace.formats.dialects import Field, parse_layout
+
+        return {token.name: None for token in parse_layout(fmt) if isinstance(token, Field)}
+    if isinstance(fmt, Delimited) and fmt.fields:
+        return dict.fromkeys(fmt.fields)
+    return None
+
+
+def field_names(fmt: Format) -> tuple[str, ...] | None:
+    """The source fields that the format alone names; None if only the data tells."""
+    types = field_types(fmt)
+    return None if types is None else tuple(types)

@@ -45,7 +45,7 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A regular expression to search for in each line. Of groups with one field the first that matched wins."""
+    """A regular expression to search for in lines. Of groups with one field the first that matched wins."""
 
     text: str
     captures: tuple[Capture, ...]
@@ -66,15 +66,11 @@ class Expression:
 
 
 @lru_cache(maxsize=64)
-def compile_grok(format: Grok) -> Expression:
-    """The expression of a grok format, or a ConfigError that says where in which pattern it is wrong."""
+def compiled(format: Grok | Regex) -> Expression:
+    """The expression of a format, or a ConfigError that says where in which pattern it is wrong."""
+    if isinstance(format, Regex):
+        return _compile(format.layout, {}, "regex", _REGEX_PIECE)
     return _compile(format.layout, {**standard_patterns(), **dict(format.patterns)}, "grok", _GROK_PIECE)
-
-
-@lru_cache(maxsize=64)
-def compile_regex(format: Regex) -> Expression:
-    """The expression of a regex format; its named groups are the fields."""
-    return _compile(format.layout, {}, "regex", _REGEX_PIECE)
 
 
 def _compile(layout: str, patterns: Mapping[str, str], kind: str, piece: re.Pattern[str]) -> Expression:

@@ -10,10 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core import DataError, Grok, Regex, Table
-from tailrace.formats.base import Batch, Decoder, Stream
+from tailrace.core import DataError, Grok, Regex, Table, col
+from tailrace.formats.base import Batch, Decoder, Positions, Stream
+from tailrace.formats.casts import cast_texts
 from tailrace.formats.fit import Fitter
-from tailrace.formats.grok import Expression, compile_grok, compile_regex
+from tailrace.formats.grok import Expression, compiled
 from tailrace.formats.lines import LineBlock, cut_lines
 from tailrace.formats.matchers import LINE_SECONDS, Backtracking, Cutting, Matched, Matcher, Re2, portable
 from tailrace.formats.regex_split import split
@@ -21,12 +22,8 @@ from tailrace.formats.regex_split import split
 SAMPLE = 1000
 "Lines on which the matchers are timed."
 _FEW = 100
+_RETURN = 13
 _MOST_TIMEOUTS = 100
-
-
-def compiled(format: Regex | Grok) -> Expression:
-    """The expression of either format."""
-    return compile_grok(format) if isinstance(format, Grok) else compile_regex(format)
 
 
 def regex_decoder(table: Table, format: Regex | Grok) -> Decoder:
@@ -95,7 +92,8 @@ class RegexDecoder:
         rows = filled[matched.ok]
         place = {int(line): row for row, line in enumerate(rows)} if block.originals else {}
         invalid = [place[line] for line in block.originals if line in place]
-        columns, extra, flagged = self.fitter.fit(self._fields(matched), len(rows), invalid=invalid)
+        fields = self._typed(self._fields(matched))
+        columns, extra, flagged = self.fitter.fit(fields, len(rows), invalid=invalid)
         slow = set(matched.slow)
         refused = np.flatnonzero(~matched.ok).tolist()
         bad = [block.refuse(int(filled[i]), self._reason(i in slow)) for i in refused]
@@ -126,6 +124,15 @@ class RegexDecoder:
             fields[capture.field] = texts if before is None else pc.coalesce(before, texts)
         return fields
 
+    def _typed(self, fields: dict[str, pa.Array]) -> dict[str, pa.Array]:
+        """Fields without a column in the type of their capture, if all fit: numbers in `tp_extra` then."""
+        for name, type in self.expression.types.items():
+            if name in self.fitter.kept:
+                values = cast_texts(col(name, type), fields[name])
+                if values.null_count == fields[name].null_count:
+                    fields[name] = values
+        return fields
+
     def _reason(self, slow: bool) -> str:
         return f"{self.expression.kind}: {f'no answer within {LINE_SECONDS} s' if slow else 'no match'}"
 
@@ -140,17 +147,19 @@ class RegexDecoder:
             )
 
 
-def _texts(block: LineBlock) -> tuple[pa.StringArray, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+def _texts(block: LineBlock) -> tuple[pa.StringArray, Positions]:
     """The lines that are not blank as Arrow strings (the block is valid UTF-8), and which they are."""
     lengths = block.ends - block.starts
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
     data = np.frombuffer(block.buffer, np.uint8)
-    keep = np.ones(len(data), bool)
-    keep[block.ends[block.ends < len(data)]] = False
-    beyond = block.ends + 1
-    beyond = beyond[beyond < len(data)]
-    keep[beyond[data[beyond - 1] == 13]] = False
-    texts = pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data[keep]))
-    filled = np.flatnonzero(lengths)
-    return (texts if len(filled) == len(lengths) else texts.take(pa.array(filled))), filled
+    kept = np.ones(len(data), bool)
+    ended = block.ends[block.ends < len(data)]
+    kept[ended] = False
+    kept[ended[data[ended] == _RETURN] + 1] = False
+    texts = pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data[kept]))
+    blank = pc.match_substring_regex(texts, r"^[ \t]*$")
+    if not pc.any(blank).as_py():
+        return texts, np.arange(len(lengths))
+    filled = np.flatnonzero(~blank.to_numpy(zero_copy_only=False))
+    return texts.take(pa.array(filled)), filled

@@ -1,10 +1,10 @@
 """An expression cut at its literal characters, so that a line splits in one way only.
 
 `%{IP:client} (%{HTTPDATE:at}) "%{DATA:request}" %{INT:status}` has four leaves. A leaf ends where the
-literal after it first occurs, because none of its own characters can be that one. For quotes this is made true by
-counting: a line with exactly as many quotes as the expression demands has none left inside a leaf. So a line
-whose pieces match their leaves, each alone, matches as a search over the whole line would. Other lines are
-for another matcher to judge.
+literal after it first occurs, because none of its own characters can be that one. For quotes this is made
+true by counting: a line with exactly as many quotes as the expression demands has none left inside a leaf.
+So a line whose pieces match their leaves, each alone, matches as a search over the whole line would. Other
+lines are for another matcher to judge.
 """
 
 from __future__ import annotations
