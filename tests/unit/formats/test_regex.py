@@ -247,7 +247,10 @@ ERROR = {
 NGINX = {"loglevel": "log.level", "pid": "process.pid", "tid": "process.thread.id", "message": "message"}
 SYSLOG = {"logsource": "host.hostname", "program": "process.name", "pid": "process.pid", "message": "message"}
 REDIS = {"message": "message"}
-DARWIN = r"%{SYSLOGTIMESTAMP:at} %{SYSLOGHOST:logsource} %{DATA:program}(?:\[%{POSINT:pid}\])?: %{GREEDYDATA:message}"
+DARWIN = (
+    r"%{SYSLOGTIMESTAMP:at} %{SYSLOGHOST:logsource} %{DATA:program}(?:\[%{POSINT:pid}\])?: "
+    r"%{GREEDYDATA:message}"
+)
 
 
 @needs_data
