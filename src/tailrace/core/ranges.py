@@ -30,9 +30,8 @@ class TimeRange:
 
     def touches(self, day: date) -> bool:
         """Does any instant of that day lie in the range?"""
-        first = datetime(day.year, day.month, day.day)
-        starts_before_end = self.end is None or first < self.end
-        return starts_before_end and (self.start is None or first + timedelta(days=1) > self.start)
+        starts_before_end = self.end is None or datetime(day.year, day.month, day.day) < self.end
+        return starts_before_end and (self.start is None or day >= self.start.date())
 
 
 def parse_time(text: str, now: datetime) -> datetime:

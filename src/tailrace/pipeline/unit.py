@@ -101,14 +101,15 @@ class _Task:
     def _decode(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
         engine = self.decoders[self.unit.sources[number]]
         with open_artifact(artifact) as raw:
-            for member, stream in open_streams(raw, artifact.location):
+            streams = open_streams(raw, artifact.location)
+            for member, stream in streams:
                 origin = _origin(number, artifact, member)
                 if member is not None:
                     outcome.members.append(member)
                 for batch in engine.decode(stream):
                     self._take(origin, batch)
-                if stream.truncated:
-                    outcome.status, outcome.reason = "partial", "the compressed data ends too early"
+            if streams.truncated:
+                outcome.status, outcome.reason = "partial", "the compressed data ends too early"
 
     def _take(self, origin: Origin, batch: Batch) -> None:
         self.parts.append((origin, batch))
