@@ -101,14 +101,10 @@ def collect(lake: Lake, partition: str, run: str, version: str) -> None:
     """Every artifact that the ledger does not hold in this version, a commit per day."""
     writer = PartitionWriter(lake, TABLE, partition, run, SCHEMA)
     writer.recover()
-    known = writer.ledger().known()
+    versions = {uri: known.version for uri, known in writer.ledger().known().items()}
     try:
         for day, uris in artifacts(version).items():
-            due = {
-                u: v
-                for u, v in uris.items()
-                if f"{partition}{u}" not in known or known[f"{partition}{u}"][0] != v
-            }
+            due = {u: v for u, v in uris.items() if versions.get(f"{partition}{u}") != v}
             if not due:
                 continue
             files = write_day(lake, partition, run, day, due)
@@ -116,7 +112,7 @@ def collect(lake: Lake, partition: str, run: str, version: str) -> None:
             write_day(lake, partition, f"{run}-failed", day, due)
             reached("files-written")
             entries = [entry(partition, u, v, day, 1) for u, v in due.items()]
-            again = [f"{partition}{u}" for u in due if f"{partition}{u}" in known]
+            again = [f"{partition}{u}" for u in due if f"{partition}{u}" in versions]
             writer.commit(Change(entries, files, [quarantine], replace=again, notes={"last": str(day)}))
             reached("day-committed")
     finally:

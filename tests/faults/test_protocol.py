@@ -22,7 +22,9 @@ TABLE = "fault_log"
 SCRIPT = Path(__file__).with_name("collect_once.py")
 SOURCE = Path(__file__).parents[2] / "src"
 RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
-COLLECT = [*(s for s in STEPS if not s.startswith("recovery-")), "files-written", "day-committed"]
+ONCE = ["manifest-written", "run-cleaned", "manifest-removed"]
+EACH_DAY = ["files-written", "segment-staged", "segment-written", "committed", "day-committed"]
+Rows = Counter[tuple[str, str]]
 
 
 def start(home: Path, run: str, partition: str = "main", **env: str) -> subprocess.Popen[str]:
@@ -40,15 +42,13 @@ def collect(home: Path, run: str, partition: str = "main", **env: str) -> tuple[
     return process.returncode, out
 
 
-def stored(home: Path, partition: str = "main") -> Counter[tuple[str, str]]:
+def stored(home: Path, partition: str = "main") -> Rows:
     """Every visible row: its id and the version it was read from."""
     seen = snapshot(Lake(home), TABLE)
-    found: Counter[tuple[str, str]] = Counter()
-    for path, owner in zip(
-        *(seen.files.column(c).to_pylist() for c in ("path", "tp_partition")), strict=True
-    ):
-        if owner == partition:
-            rows = pq.ParquetFile(seen.root / path).read(columns=["tp_id", "version"])
+    found: Rows = Counter()
+    for file in seen.files.select(["path", "tp_partition"]).to_pylist():
+        if file["tp_partition"] == partition:
+            rows = pq.ParquetFile(seen.root / file["path"]).read(columns=["tp_id", "version"])
             found.update(zip(*(c.to_pylist() for c in rows.columns), strict=True))
     return found
 
@@ -71,28 +71,23 @@ def check_clean(home: Path, partition: str = "main") -> None:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Counter[tuple[str, str]]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Rows:
     home = tmp_path_factory.mktemp("undisturbed")
     assert collect(home, "a")[0] == 0
     check_clean(home)
     return stored(home)
 
 
-@pytest.mark.parametrize("nth", [1, 3])
-@pytest.mark.parametrize("step", COLLECT)
-def test_killed_collecting(
-    tmp_path: Path, undisturbed: Counter[tuple[str, str]], step: str, nth: int
-) -> None:
-    code, _ = collect(tmp_path, "a", TAILRACE_KILL_AT=f"{step}:{nth}")
-    once = step in ("manifest-written", "run-cleaned", "manifest-removed")
-    assert code == (0 if once and nth > 1 else -signal.SIGKILL)
+@pytest.mark.parametrize("step", [*ONCE, *(f"{step}:{n}" for step in EACH_DAY for n in (1, 3))])
+def test_killed_collecting(tmp_path: Path, undisturbed: Rows, step: str) -> None:
+    assert collect(tmp_path, "a", TAILRACE_KILL_AT=step)[0] == -signal.SIGKILL
     assert collect(tmp_path, "b")[0] == 0
     assert stored(tmp_path) == undisturbed
     check_clean(tmp_path)
 
 
 @pytest.mark.parametrize("step", RECOVERY)
-def test_killed_recovering(tmp_path: Path, undisturbed: Counter[tuple[str, str]], step: str) -> None:
+def test_killed_recovering(tmp_path: Path, undisturbed: Rows, step: str) -> None:
     assert collect(tmp_path, "a", TAILRACE_KILL_AT="segment-written:2")[0] == -signal.SIGKILL
     assert collect(tmp_path, "b", TAILRACE_KILL_AT=step)[0] == -signal.SIGKILL
     assert collect(tmp_path, "c")[0] == 0
@@ -107,7 +102,7 @@ def test_killed_replacing(tmp_path: Path, step: str) -> None:
     before = stored(tmp_path)
     code, _ = collect(tmp_path, "b", SOURCE_VERSION="2", TAILRACE_KILL_AT=f"{step}:2")
     assert code == -signal.SIGKILL
-    assert {count for count in Counter(i for i, _ in stored(tmp_path)).values()} == {1}
+    assert set(Counter(i for i, _ in stored(tmp_path)).values()) == {1}
     assert collect(tmp_path, "c", SOURCE_VERSION="2")[0] == 0
     after = stored(tmp_path)
     assert set(after.values()) == {1}
@@ -116,7 +111,7 @@ def test_killed_replacing(tmp_path: Path, step: str) -> None:
 
 
 @pytest.mark.parametrize("step", ["manifest-written", "files-written", "segment-staged", "segment-written"])
-def test_sleeper_loses(tmp_path: Path, undisturbed: Counter[tuple[str, str]], step: str) -> None:
+def test_sleeper_loses(tmp_path: Path, undisturbed: Rows, step: str) -> None:
     """A collector stopped before its commit, recovered over by a second one, then woken."""
     with start(tmp_path, "a", TAILRACE_STOP_AT=step) as sleeper:
         wait_until_stopped(sleeper.pid)
@@ -129,7 +124,7 @@ def test_sleeper_loses(tmp_path: Path, undisturbed: Counter[tuple[str, str]], st
     check_clean(tmp_path)
 
 
-def test_sleeper_wakes_while_only_recovered(tmp_path: Path, undisturbed: Counter[tuple[str, str]]) -> None:
+def test_sleeper_wakes_while_only_recovered(tmp_path: Path, undisturbed: Rows) -> None:
     """Its files are deleted, but nothing new is committed in their place: it still must not publish them."""
     with start(tmp_path, "a", TAILRACE_STOP_AT="files-written") as sleeper:
         wait_until_stopped(sleeper.pid)
@@ -139,6 +134,10 @@ def test_sleeper_wakes_while_only_recovered(tmp_path: Path, undisturbed: Counter
     assert collect(tmp_path, "c")[0] == 0
     assert stored(tmp_path) == undisturbed
     check_clean(tmp_path)
+
+
+def test_every_step_is_tested() -> None:
+    assert set(STEPS) == {*RECOVERY, *ONCE, *EACH_DAY} - {"files-written", "day-committed"}
 
 
 def test_two_partitions_of_one_table_at_once(tmp_path: Path) -> None:

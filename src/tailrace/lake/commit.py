@@ -67,7 +67,7 @@ class PartitionWriter:
         self._ledger = Ledger()
         self._unfolded: list[Segment] = []
         self._first = self._sequence = 0
-        self._has_lost = False
+        self._has_declared = False
 
     def recover(self) -> Recovered:
         """Settle what dead runs left, read the ledger, and announce this run."""
@@ -95,6 +95,7 @@ class PartitionWriter:
         """Make the change visible, whole or not at all; returns the Delta version."""
         self._check_files(change.files)
         self._intents.refresh()
+        self._abandon()
         if self._intents.decided()[0] != self._sequence:
             raise self._lose()
         removed, rewritten = self._replaced(change.replace)
@@ -110,19 +111,20 @@ class PartitionWriter:
         )
         if not self._intents.declare(segment):
             raise self._lose()
+        self._has_declared = True
         reached("segment-written")
         self._publish(segment.sequence, files, removed)
         reached("committed")
-        self._sequence = segment.sequence
+        self._sequence, self._has_declared = segment.sequence, False
         self._unfolded.append(segment)
+        self._keep_fold()
         self._intents.refresh()
         return self._intents.delta.version()
 
     def finish(self) -> None:
         """Delete this run's files that no commit names, and its manifest."""
         self._intents.refresh()
-        if not self._has_lost and self._intents.path(self._sequence + 1).exists():
-            self._intents.settle(self._sequence + 1)
+        self._abandon()
         self._intents.delete_orphans(self._run, self._first)
         reached("run-cleaned")
         runs.manifest_path(self._manifests, self._run).unlink(missing_ok=True)
@@ -148,6 +150,13 @@ class PartitionWriter:
             self._intents.delta = widen(self._intents.delta, self._schema)
             self._check_active(removed)
         raise self._intents.busy()
+
+    def _abandon(self) -> None:
+        """Settle an intent of this run whose commit failed, so that the next one can begin."""
+        if self._has_declared:
+            self._sequence, self._has_declared = self._sequence + 1, False
+            self._intents.settle(self._sequence)
+            self._ledger, self._unfolded = self._intents.ledger(), []
 
     def _check_files(self, files: Sequence[DataFile]) -> None:
         for file in files:
@@ -184,7 +193,7 @@ class PartitionWriter:
         return rewrite_without(self._intents.root, candidates, book.prefixes(earlier), label)
 
     def _lose(self) -> LakeError:
-        self._has_lost = True
+        self._has_declared = False
         name = f"{self._intents.table}.{self._intents.partition}"
         return LakeError(
             f"another process has changed partition {name} under this run",

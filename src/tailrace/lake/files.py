@@ -70,9 +70,8 @@ def _leaves(schema: pa.Schema) -> Iterator[tuple[int, tuple[str, ...], pa.DataTy
     """Parquet's column number, path and type of each leaf; type None where no statistics are wanted."""
     number = 0
     for field in schema:
-        left_out = field.name in PARTITION_COLUMNS or (field.metadata or {}).get(b"tailrace.type") == b"json"
         for path, kind in _leaves_of(field):
-            yield number, path, None if left_out else kind
+            yield number, path, None if field.name in PARTITION_COLUMNS else kind
             number += 1
 
 
@@ -85,6 +84,8 @@ def _leaves_of(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType |
     elif pt.is_list(kind) or pt.is_large_list(kind):
         for path, _ in _leaves_of(kind.value_field):
             yield (field.name, *path), None
+    elif (field.metadata or {}).get(b"tailrace.type") == b"json":
+        yield (field.name,), None
     else:
         yield (field.name,), kind.value_type if pt.is_dictionary(kind) else kind
 

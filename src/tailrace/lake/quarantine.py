@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.lake.intents import read_ledger
-from tailrace.lake.paths import Lake
+from tailrace.lake.paths import Lake, decode_value
 
 QUARANTINE_SCHEMA = pa.schema(
     [
@@ -45,3 +45,13 @@ def read_quarantine(lake: Lake, table: str, partition: str, columns: list[str] |
         schema = pa.schema([schema.field(name) for name in columns])
     tables = [pq.ParquetFile(directory / name).read(columns=columns).select(schema.names) for name in names]
     return pa.concat_tables(tables).cast(schema) if tables else schema.empty_table()
+
+
+def quarantine_files(lake: Lake) -> list[Path]:
+    """All files that valid ledger segments name, over all tables and partitions of the workspace."""
+    found: list[Path] = []
+    root = lake.meta_root / "quarantine"
+    for directory in sorted(root.glob("*/*")):
+        table, partition = decode_value(directory.parent.name), decode_value(directory.name)
+        found.extend(directory / name for name in read_ledger(lake, table, partition).quarantine)
+    return found

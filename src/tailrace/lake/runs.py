@@ -59,7 +59,7 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
 
 def manifests(directory: Path) -> list[Manifest]:
     """All runs that have not cleaned up after themselves, oldest first."""
-    found = [msgspec.json.decode(p.read_bytes(), type=Manifest) for p in sorted(directory.glob("*.json"))]
+    found = [msgspec.json.decode(p.read_bytes(), type=Manifest) for p in directory.glob("*.json")]
     return sorted(found, key=lambda m: m.since)
 
 

@@ -42,7 +42,7 @@ def open_table(root: Path) -> DeltaTable:
 
 def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:
     """The table, with at least the given columns; created empty if it is not there."""
-    from deltalake import DeltaTable, Schema
+    from deltalake import CommitProperties, DeltaTable, Schema
     from deltalake.exceptions import DeltaError
 
     root = lake.table_root(table)
@@ -56,6 +56,8 @@ def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:
                 partition_by=list(PARTITION_COLUMNS),
                 name=table,
                 configuration=_PROPERTIES,
+                # A retry would put a second creation on top of the other's table.
+                commit_properties=CommitProperties(max_commit_retries=0),
             )
         except DeltaError:
             # Another process created it first: as good as our own.

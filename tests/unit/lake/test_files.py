@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from tailrace.lake.files import STATS_TEXT, round_up, stats_json
 from tailrace.lake.types import schema_fingerprint, type_name
 
+JSON = pa.field("raw", pa.string(), metadata={"tailrace.type": "json"})
 SCHEMA = pa.schema(
     [
         pa.field("status", pa.int32()),
         pa.field("name", pa.string()),
         pa.field("body", pa.string(), metadata={"tailrace.type": "json"}),
-        pa.field("who", pa.struct([("arn", pa.string()), ("deep", pa.struct([("n", pa.int64())]))])),
+        pa.field("who", pa.struct([("arn", pa.string()), JSON, ("deep", pa.struct([("n", pa.int64())]))])),
         pa.field("big", pa.decimal128(38, 0)),
         pa.field("money", pa.decimal128(18, 2)),
         pa.field("ratio", pa.float64()),
@@ -46,7 +47,7 @@ def test_statistics_cover_what_can_prune_and_nothing_else() -> None:
             "status": 200 + i,
             "name": f"n{i}",
             "body": "{}",
-            "who": {"arn": "a", "deep": {"n": i}} if i else None,
+            "who": {"arn": "a", "raw": "[]", "deep": {"n": i}} if i else None,
             "big": Decimal(10**37 + i),
             "money": Decimal(i) / 4,
             "ratio": [1.5, float("nan"), -2.0][i],
