@@ -138,8 +138,8 @@ class Cascade:
         self._seen.update(rows.notes.seen)
         common = [
             place
-            for place, times in self._seen.most_common(LEARNED_PLACES)
-            if times >= _LEARN_FROM and times * 100 > self._records
+            for place, times in self._seen.most_common()
+            if times >= _LEARN_FROM and times * 100 > self._records and place not in self._learned
         ]
         learned = self._learned | set(common[: LEARNED_PLACES - len(self._learned)])
         if learned != self._learned:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.core import Column
 from tailrace.formats.casts import cast_texts
-from tailrace.formats.json_fit import MISFIT, Notes, text_of
+from tailrace.formats.json_fit import Notes, text_of
 from tailrace.formats.json_struct import Field, Level
 from tailrace.formats.times import parse_times
 
@@ -101,12 +101,18 @@ def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
         return pa.array([text_of(value) for value in values], pa.string()), []
     if field.kind == "moment":
         return _moments(field, values)
-    texts = pa.array(values if field.kind == "text" else [text_of(value) for value in values], pa.string())
-    texts = _without(texts, field.nulls)
+    texts = _without(_texts(values), field.nulls)
     if field.type == "varchar":
         return texts, []
     array = cast_texts(Column("value", field.type, time=_time(field)), texts)
     return array, _lost(texts, array)
+
+
+def _texts(values: Values) -> pa.Array:
+    try:
+        return pa.array(values, pa.string())
+    except (pa.ArrowTypeError, pa.ArrowInvalid):  # some were not sent as strings
+        return pa.array([text_of(value) for value in values], pa.string())
 
 
 def _raws(values: Values, nulls: frozenset[str]) -> pa.Array:
@@ -188,11 +194,9 @@ def _without(texts: pa.Array, markers: frozenset[str] | set[str]) -> pa.Array:
 
 def extra_of(notes: Notes, rows: int) -> tuple[pa.Array | None, int]:
     """`tp_extra` as JSON text, and how many rows hold a misfit."""
-    if not notes.extra:
+    if not (notes.unknowns or notes.misfits):
         return None, 0
     texts: list[bytes | None] = [None] * rows
-    for row, tree in notes.extra.items():
+    for row, tree in notes.told():
         texts[row] = msgspec.json.encode(tree, order="sorted")
-    return pa.array(texts, pa.binary()).cast(pa.string()), sum(
-        MISFIT in tree for tree in notes.extra.values()
-    )
+    return pa.array(texts, pa.binary()).cast(pa.string()), len(notes.misfits)

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
@@ -35,7 +36,8 @@ class Notes:
     def __init__(self, keep: tuple[str, ...]) -> None:
         self._keeps_all = "*" in keep
         self._keep = keep
-        self.extra: dict[int, Tree] = {}
+        self.unknowns: dict[int, Tree] = {}
+        self.misfits: dict[int, dict[str, Any]] = {}
         self.seen: Counter[Keys] = Counter()
 
     def unknown(self, row: int, keys: Keys, value: Raw) -> None:
@@ -43,7 +45,9 @@ class Notes:
         self.seen[keys] += 1
         if not (self._keeps_all or any(fnmatchcase(".".join(keys), glob) for glob in self._keep)):
             return
-        tree = self.extra.setdefault(row, {})
+        if keys == (MISFIT,):  # the record's own key of that name gives way
+            return self.mark(row, MISFIT, value)
+        tree = self.unknowns.setdefault(row, {})
         for key in keys[:-1]:
             tree = tree.setdefault(key, {})
         tree[keys[-1]] = value
@@ -54,10 +58,17 @@ class Notes:
         self.mark(row, field.path, value)
 
     def mark(self, row: int, path: str, value: Any) -> None:
-        self.extra.setdefault(row, {}).setdefault(MISFIT, {})[path] = value
+        self.misfits.setdefault(row, {})[path] = value
 
     def forget(self, row: int) -> None:
-        self.extra.pop(row, None)
+        self.unknowns.pop(row, None)
+        self.misfits.pop(row, None)
+
+    def told(self) -> Iterator[tuple[int, Tree]]:
+        """Rows that have anything to tell, with what becomes their `tp_extra`."""
+        for row in self.unknowns.keys() | self.misfits.keys():
+            misfits = self.misfits.get(row)
+            yield row, {**self.unknowns.get(row, {}), **({MISFIT: misfits} if misfits else {})}
 
 
 def fit_record(level: Level, raw: bytes | Raw, row: int, notes: Notes) -> Any:
@@ -102,11 +113,11 @@ def _fit_object(level: Level, values: dict[str, Raw], keys: Keys, row: int, note
 
 def fit(field: Field, raw: Raw, row: int, notes: Notes) -> Any:
     """The value for a column; None and a note where there is none that loses nothing."""
-    text = bytes(raw)
-    if text == b"null":
-        return None
     if field.kind == "rest":
         notes.unknown(row, field.keys, raw)
+        return None
+    text = bytes(raw)
+    if text == b"null":
         return None
     try:
         if field.kind == "struct":
@@ -143,7 +154,7 @@ def _fit_value(field: Field, raw: Raw, text: bytes, row: int, notes: Notes) -> A
     notes.seen[field.keys] += 1  # taken, but only here: worth learning when it is common
     if field.kind == "text":
         return text.decode()
-    if field.kind == "moment":
+    if field.kind in ("checked", "moment"):
         return raw
     value = _lax(field.hint).decode(raw)
     if isinstance(value, float) and not math.isfinite(value):

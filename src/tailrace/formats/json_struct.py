@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
@@ -28,6 +29,10 @@ _RANGES = {
     "usmallint": (0, 2**16 - 1),
     "uinteger": (0, 2**32 - 1),
 }
+_UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
+"Keys that msgspec cannot match: records with one are taken field by field."
+_UNSENT = "\N{WORD JOINER}tailrace "
+"Begins a key that no record has."
 _FLOAT32 = 3.4028234663852886e38
 
 
@@ -38,8 +43,9 @@ class Field:
     attribute: str
     keys: Keys
     kind: str
-    """What the struct holds: `text`, `int`, `bool`, `float`, `json` (Raw), `number` (Raw: beyond 64 bits),
-    `moment` (a time as text or number), `list`, `struct`; `source` and `rest` are keys without a column."""
+    """What the struct holds: `text`, `checked` (text that may not fit), `int`, `bool`, `float`, `json` (Raw),
+    `number` (Raw: beyond 64 bits), `moment` (a time as text or number), `list`, `struct`;
+    `source` and `rest` are keys without a column."""
     hint: Any = Raw
     "The strict type of a value that is not null."
     type: str = ""
@@ -93,7 +99,7 @@ class _Levels:
         taken = {f.key for f in fields}
         fields += [Field("", (*keys, key), "source") for key in sources if key not in taken]
         taken.update(sources)
-        here = sorted(place for place in self._learned if place[:-1] == keys)
+        here = sorted(p for p in self._learned if p[:-1] == keys and not _UNNAMEABLE.search(p[-1]))
         fields += [Field("", place, "rest") for place in here if place[-1] not in taken]
         fields = [replace(f, attribute=f"c{number}") for number, f in enumerate(fields)]
         by_key: dict[str, tuple[Field, ...]] = {}
@@ -110,13 +116,12 @@ class _Levels:
         members: list[tuple[str, Any, Any]] = []
         names: dict[str, str] = {}
         for key, (first, *others) in by_key.items():
-            members.append((first.attribute, Any if key in late else first.hint | None, None))
-            if key in late or first.hint is Raw:
-                members[-1] = (first.attribute, Raw, None)
-            names[first.attribute] = key
-            for other in others:  # filled from the first; a key that no record has keeps msgspec away
+            raw = key in late or first.hint is Raw
+            members.append((first.attribute, Raw if raw else first.hint | None, None))
+            names[first.attribute] = _UNSENT + first.attribute if _UNNAMEABLE.search(key) else key
+            for other in others:  # filled from the first one
                 members.append((other.attribute, Any, None))
-                names[other.attribute] = f"\0{other.attribute}"
+                names[other.attribute] = _UNSENT + other.attribute
         return msgspec.defstruct(
             "Record", members, rename=names, forbid_unknown_fields=self._forbid, gc=False, omit_defaults=True
         )
@@ -167,7 +172,7 @@ def _leaf(type: str, time: str | None) -> tuple[str, Any]:
         return "json", Raw
     if type in ("ubigint", "hugeint") or type.startswith("decimal"):
         return "number", Raw
-    return "text", str
+    return ("text" if type in ("varchar", "blob") else "checked"), str
 
 
 def source_keys(table: Table) -> tuple[str, ...]:
