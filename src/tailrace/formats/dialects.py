@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tailrace.core import ConfigError, Layout
 from tailrace.core.registry import nearest
 from tailrace.formats.layout_apache import apache_field
-from tailrace.formats.layout_names import NGINX, NGINX_FAMILIES, NGINX_SPACED, VPC, VPC_RENAMES
+from tailrace.formats.layout_names import NGINX, NGINX_FAMILIES, VPC, VPC_RENAMES, nginx_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class Field:
 
     name: str
     kind: str = "bare"
-    "`bare`; `list` (bare, or several with `, ` between); `spaced` (may hold blanks); `quoted`; `bracketed`."
+    """`bare`; `list` (bare, or several with `, ` between); `address` (a list that is null only where nothing else
+    fits); `spaced` (may hold blanks); `quoted`; `bracketed`."""
     optional: bool = False
     "May be missing together with the blank before it."
     time: str | None = None
@@ -82,9 +83,8 @@ def _nginx(text: str) -> Iterator[Token]:
     at = 0
     for found in _NGINX.finditer(text):
         name = found[1] or found[2]
-        kind = "list" if name.startswith("upstream_") else "spaced" if name in NGINX_SPACED else "bare"
         yield Literal(text[at : found.start()])
-        yield Field(name, kind)
+        yield Field(name, nginx_kind(name))
         at = found.end()
     yield Literal(text[at:])
 

@@ -8,17 +8,18 @@ from fnmatch import fnmatchcase
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import Column, Struct, Table
 from tailrace.core.arrow import arrow_type
 from tailrace.formats.casts import cast_texts, is_text
-from tailrace.formats.duck import con
 
 REST = "tp_rest"
 "The field that holds what a line has beyond its last field."
 _WORD = re.compile(r'[A-Za-z_]\w*|"[^"]+"')
+_SPECIAL = r'["\\\x00-\x1f]'
 _INVALID_UTF8 = "invalid utf-8"
 Texts = dict[str, pa.Array]
 
@@ -123,18 +124,17 @@ def _at(rows: Collection[int], size: int) -> pa.Array:
 
 
 def _extra(kept: Texts, misfits: Texts, rows: int) -> tuple[pa.Array, int]:
-    """JSON text for the rows that have anything to say, made by DuckDB from those rows alone."""
-    arrays = [*kept.values(), *misfits.values()]
+    """JSON text for the rows that have anything to say, and how many of them hold a misfit."""
     flagged = _any_valid(list(misfits.values()), rows)
-    told = np.flatnonzero(_any_valid(arrays, rows))
-    some = pa.table({f"c{i}": a.take(pa.array(told)) for i, a in enumerate(arrays)})
-    pairs = [f"{_key(name)} || to_json(c{i})" for i, name in enumerate((*kept, *misfits))]
-    members = pairs[: len(kept)]
+    told = np.flatnonzero(_any_valid([*kept.values(), *misfits.values()], rows))
+    members = _members(kept, told)
     if misfits:
-        inner = f"nullif(concat_ws(',', {', '.join(pairs[len(kept) :])}), '')"
-        members.append(f"{_key('tp_misfit')} || '{{' || {inner} || '}}'")
-    objects = con().from_arrow(some).project(f"'{{' || concat_ws(',', {', '.join(members)}) || '}}' as extra")
-    texts = objects.to_arrow_table()["extra"].combine_chunks().cast(pa.string())
+        inner = _object(_members(misfits, told))
+        some = pa.array(flagged[told])
+        members.append(pc.if_else(some, _joined(_key("tp_misfit"), inner), pa.scalar(None, pa.string())))
+    texts = _object(members)
+    if len(told) == rows:
+        return texts, int(flagged.sum())
     places = np.zeros(rows, np.int64)
     places[told] = np.arange(len(told))
     silent = np.ones(rows, bool)
@@ -142,7 +142,30 @@ def _extra(kept: Texts, misfits: Texts, rows: int) -> tuple[pa.Array, int]:
     return texts.take(pa.array(places, mask=silent)), int(flagged.sum())
 
 
-def _any_valid(arrays: list[pa.Array], rows: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _members(texts: Texts, rows: npt.NDArray[np.int64]) -> list[pa.Array]:
+    return [_joined(_key(name), _quoted(values.take(pa.array(rows)))) for name, values in texts.items()]
+
+
+def _object(members: list[pa.Array]) -> pa.Array:
+    """Members that are null are left out."""
+    return _joined("{", pc.binary_join_element_wise(*members, ",", null_handling="skip"), "}")
+
+
+def _joined(*parts: pa.Array | str) -> pa.Array:
+    return pc.binary_join_element_wise(*(pa.scalar(p) if isinstance(p, str) else p for p in parts), "")
+
+
+def _quoted(texts: pa.Array) -> pa.Array:
+    """JSON strings; only those that hold what JSON escapes are encoded one by one."""
+    quoted = _joined('"', texts, '"')
+    special = pc.match_substring_regex(texts, _SPECIAL).fill_null(False)
+    if not special.true_count:
+        return quoted
+    encoded = [msgspec.json.encode(text).decode() for text in texts.filter(special).to_pylist()]
+    return pc.replace_with_mask(quoted, special, pa.array(encoded, pa.string()))
+
+
+def _any_valid(arrays: list[pa.Array], rows: int) -> npt.NDArray[np.bool_]:
     valid = np.zeros(rows, bool)
     for array in arrays:
         valid |= array.is_valid().to_numpy(zero_copy_only=False)
@@ -150,6 +173,4 @@ def _any_valid(arrays: list[pa.Array], rows: int) -> np.ndarray[tuple[int], np.d
 
 
 def _key(name: str) -> str:
-    """A JSON member's name and colon as an SQL text."""
-    text = msgspec.json.encode(name).decode().replace("'", "''")
-    return f"'{text}:'"
+    return msgspec.json.encode(name).decode() + ":"

@@ -11,16 +11,18 @@ import pyarrow as pa
 import regex
 
 from tailrace.core import ConfigError, Layout, Table
-from tailrace.formats.base import Batch, Positions, Stream
+from tailrace.formats.base import Bad, Batch, Positions, Stream
 from tailrace.formats.casts import native_type
 from tailrace.formats.dialects import Field, Token, header_fields, parse_layout
 from tailrace.formats.fit import REST, Fitter, Texts
 from tailrace.formats.layout_regex import LinePattern
 from tailrace.formats.layout_request import split_request
-from tailrace.formats.lines import LineBlock, cut_lines
+from tailrace.formats.lines import LineBlock, cut_lines, merged
 from tailrace.formats.tokens import Request, Tokenizer, Word, words_of
 
 _BLANKS = b" \t"
+_MANY_LINES, _MANY_BYTES = 8192, 4 * 1024 * 1024
+"So many odd lines are worth a reading of their own."
 
 
 def layout_decoder(table: Table, fmt: Layout) -> LayoutDecoder:
@@ -134,23 +136,37 @@ class LayoutDecoder:
         self.may_begin_header = _first_bytes(self.header)
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
-        """Batches in order of the stream; a header line rules until the next one."""
+        """Batches in order of the stream, odd lines later; a header line rules until the next one."""
         main = self.main
+        odd: list[LineBlock] = []
         for block in cut_lines(stream):
             lines, headers = self._content(block)
-            batches: list[Batch] = []
-            bad = block.bad
+            if block.bad or len(lines) < len(block):
+                yield _without_rows(block, block.bad, skipped=len(block) - len(lines))
             for header, part in _parts(lines, headers):
                 if header is not None:
+                    yield from self._finish(main, odd)
                     main = self._from_header(block.raw(header))
-                reading = Reading(block, part, batches)
-                _read([main, *self.also], reading)
-                bad += [reading.block.refuse(line, "layout: no match") for line in reading.lines.tolist()]
-            if not batches:
-                batches.append(Batch({}, np.empty(0, np.int64), block.raw))
-            batches[0].bad = bad
-            batches[0].skipped = len(block) - len(lines)
-            yield from batches
+                reading = Reading(block, part, [])
+                _read([main, *self.also], reading, patience=len(part) // 8)
+                yield from reading.batches
+                odd += [reading.block.narrowed(reading.lines)] if len(reading.lines) else []
+            if sum(map(len, odd)) > _MANY_LINES or sum(len(b.buffer) for b in odd) > _MANY_BYTES:
+                yield from self._finish(main, odd)
+        yield from self._finish(main, odd)
+
+    def _finish(self, main: Template, odd: list[LineBlock]) -> Iterator[Batch]:
+        """Reads the lines put aside by every means, and refuses what is left."""
+        if not odd:
+            return
+        reading = Reading(merged(odd), np.arange(sum(map(len, odd))), [])
+        odd.clear()
+        _read([main, *self.also], reading)
+        yield from reading.batches
+        block = reading.block
+        if len(reading.lines):
+            bad = [block.refuse(line, "layout: no match") for line in reading.lines.tolist()]
+            yield _without_rows(block, bad)
 
     def _content(self, block: LineBlock) -> tuple[Positions, list[int]]:
         """Lines that hold values, and header lines; the others are blank or comments."""
@@ -181,19 +197,30 @@ class LayoutDecoder:
         return self.headers[line]
 
 
-def _read(templates: list[Template], reading: Reading) -> None:
-    """By tokenizers, by strict patterns, by loose ones, and at last with a surplus behind the last field."""
+def _read(templates: list[Template], reading: Reading, patience: int = 0) -> None:
+    """By tokenizers, by strict patterns, at last with a surplus behind the last field or loosely.
+
+    A template without words has only its pattern, which then keeps its turn among the tokenizers.
+    Stops when no more than `patience` lines are left: each way has a price of its own, whatever the number.
+    """
     for template in templates:
         waiting = list(template.tokenizers)
-        while waiting and len(reading.lines):
+        while waiting and len(reading.lines) > patience:
             first = reading.first()
             tokenizer = next((t for t in waiting if t.expects(first)), waiting[0])
             waiting.remove(tokenizer)
             template.tokenize(tokenizer, reading)
-    for patterns in ("strict", "loose", "surplus"):
-        for template in templates:
-            if len(reading.lines):
-                template.match(getattr(template, patterns), reading)
+        if not template.tokenizers and len(reading.lines) > patience:
+            template.match(template.strict, reading)
+    ways = [(template, template.strict) for template in templates if template.tokenizers]
+    ways += [(template, way) for template in templates for way in (template.surplus, template.loose)]
+    for template, way in ways:
+        if len(reading.lines) > patience:
+            template.match(way, reading)
+
+
+def _without_rows(block: LineBlock, bad: list[Bad], skipped: int = 0) -> Batch:
+    return Batch({}, np.empty(0, np.int64), block.raw, bad=bad, skipped=skipped)
 
 
 def _parts(lines: Positions, headers: list[int]) -> Iterator[tuple[int | None, Positions]]:

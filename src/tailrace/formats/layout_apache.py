@@ -78,7 +78,7 @@ def apache_field(modifier: str | None, directive: str) -> ApacheField | None:
     """`%{modifier}directive`, or None if there is no such directive."""
     if directive == "t":
         return ApacheField("timestamp", "bracketed", CLF_TIME) if modifier is None else _time(modifier)
-    kind = "spaced" if directive in _SPACED else "bare"
+    kind = "spaced" if directive in _SPACED else "address" if directive in "ah" else "bare"
     if modifier is None:
         return ApacheField(_PLAIN[directive], kind) if directive in _PLAIN else None
     if (modifier, directive) in _MODIFIED:

@@ -14,7 +14,7 @@ _NGINX = """
     namespace nginx_version pid proxy_add_x_forwarded_for proxy_alternative_upstream_name proxy_host
     proxy_port proxy_upstream_name query_string realip_remote_addr realip_remote_port realpath_root
     remote_port req_id request_body request_completion request_filename request_id service_name ingress_name
-    service_port secure_link server_id spdy tcpinfo_rtt tcpinfo_rttvar the_real_ip uid_got uid_set upstream uri
+    service_port secure_link server_id spdy tcpinfo_rtt tcpinfo_rttvar the_real_ip uid_got uid_set uri
 """
 NGINX = frozenset(_NGINX.split())
 NGINX_FAMILIES = (
@@ -31,11 +31,11 @@ NGINX_FAMILIES = (
     "jwt_",
 )
 _SPACED = """
-    time_local request http_user_agent http_referer http_cookie http_x_forwarded_for content_type
-    proxy_add_x_forwarded_for request_body date_local date_gmt
+    time_local request http_user_agent http_referer http_cookie content_type request_body date_local date_gmt
 """
-NGINX_SPACED = frozenset(_SPACED.split())
+_NGINX_SPACED = frozenset(_SPACED.split())
 "Values that may hold blanks: outside quotes and brackets their end is found from what follows."
+_NGINX_LISTS = ("upstream_", "http_x_forwarded_for", "proxy_add_x_forwarded_for")
 _VPC = """
     version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action
     log-status vpc-id subnet-id instance-id tcp-flags type pkt-srcaddr pkt-dstaddr region az-id
@@ -58,3 +58,12 @@ VPC_RENAMES = {
     "pkt-srcaddr": "pkt_src_addr",
     "pkt-dstaddr": "pkt_dst_addr",
 }
+
+
+def nginx_kind(name: str) -> str:
+    """How the value of an nginx variable may look, see `dialects.Field`."""
+    if name == "remote_addr":
+        return "address"
+    if name.startswith(_NGINX_LISTS):
+        return "list"
+    return "spaced" if name in _NGINX_SPACED else "bare"

@@ -18,7 +18,7 @@ _LIST = r"(?P<{}>[^ ]*(?:(?:, | : )[^ ]+)*)"
 
 
 class LinePattern:
-    """A whole line: `strict` about quotes and brackets or not, with a `surplus` behind the last field or not."""
+    """A whole line; `strict` about quotes and brackets; with a `surplus` behind the last field."""
 
     def __init__(self, tokens: tuple[Token, ...], *, strict: bool = True, surplus: bool = False) -> None:
         self.fields = [token for token in tokens if isinstance(token, Field)]

@@ -10,6 +10,7 @@ from tailrace.formats.tokens import PROTOCOL, Request
 
 _WHOLE = rf"(?s)^(?P<m>[^ ]*) (?P<t>.*) (?P<p>{PROTOCOL}[^ ]*)$"
 _PARTIAL = r"(?s)^(?P<m>[^ ]*)(?: (?P<t>.*))?$"
+_NULL = pa.scalar(None, pa.string())
 
 
 def split_request(texts: pa.Array, request: Request, null: str | None) -> Texts:
@@ -17,17 +18,10 @@ def split_request(texts: pa.Array, request: Request, null: str | None) -> Texts:
     texts = null_where(texts, null)
     whole = pc.extract_regex(texts, _WHOLE)
     clean = whole.is_valid()
-    parts = [null_where(whole.field(name), null) for name in ("m", "t", "p")]
-    raw = pc.if_else(pc.or_(clean, pc.equal(texts, "").fill_null(False)), pa.scalar(None, pa.string()), texts)
-    if raw.null_count < len(raw):
-        partial = pc.extract_regex(texts, _PARTIAL)
-        for place, name in enumerate(("m", "t")):
-            part = null_where(partial.field(name), "", null)
-            parts[place] = pc.if_else(clean, parts[place], part)
-    parts = [_where(texts, part) for part in parts]
-    return {**dict(zip(request.parts, parts, strict=True)), request.name: raw}
-
-
-def _where(texts: pa.Array, part: pa.Array) -> pa.Array:
-    """A struct's child keeps its slot where the struct is null: null there as well."""
-    return part if not texts.null_count else pc.if_else(texts.is_valid(), part, pa.scalar(None, pa.string()))
+    raw = null_where(pc.if_else(clean, _NULL, texts), "")
+    partial = pc.extract_regex(raw, _PARTIAL)
+    # A part that a pattern did not find is '' there, not null.
+    lesser = [null_where(partial.field("m"), ""), null_where(partial.field("t"), ""), _NULL]
+    parts = [pc.if_else(clean, whole.field(n), other) for n, other in zip("mtp", lesser, strict=True)]
+    fields = {name: null_where(part, null) for name, part in zip(request.parts, parts, strict=True)}
+    return {**fields, request.name: raw}

@@ -56,6 +56,21 @@ class LineBlock:
         return Bad(int(self.positions[line]), raw[:RAW_LIMIT], len(raw), reason)
 
 
+def merged(blocks: list[LineBlock]) -> LineBlock:
+    """One block of the lines of several, each of which ends with a line end."""
+    buffer = b"".join([block.buffer for block in blocks])
+    shifts = np.cumsum([0, *(len(block.buffer) for block in blocks)])
+    firsts = np.cumsum([0, *(len(block) for block in blocks)]).tolist()
+    return LineBlock(
+        buffer,
+        np.concatenate([b.starts + shift for b, shift in zip(blocks, shifts, strict=False)]),
+        np.concatenate([b.ends + shift for b, shift in zip(blocks, shifts, strict=False)]),
+        np.concatenate([b.positions for b in blocks]),
+        [bad for b in blocks for bad in b.bad],
+        {first + n: raw for b, first in zip(blocks, firsts, strict=False) for n, raw in b.originals.items()},
+    )
+
+
 class _LongLine:
     """A line that is not held: its beginning, and how far it goes."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -19,11 +19,10 @@ from tailrace.formats.base import Positions
 from tailrace.formats.dialects import Field, Token
 from tailrace.formats.fit import Texts, null_where
 from tailrace.formats.lines import LineBlock
+from tailrace.formats.quoting import BLANK, Data, Mask, prove, requote_brackets
 
-Mask = npt.NDArray[np.bool_]
-Data = npt.NDArray[np.uint8]
-_BLANK, _QUOTE, _BACKSLASH, _RETURN = 32, 34, 92, 13
 _QUOTED = re.compile(rb'"[^"]*"')
+_BRACKETED = re.compile(rb"\[[^]]*\]")
 _COLUMN = re.compile(r"In CSV column #(\d+)")
 PROTOCOL = "HTTP/"
 
@@ -35,6 +34,9 @@ class Word:
     kind: str
     name: str = ""
     text: str = ""
+
+
+Plan = list[tuple[Word, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,55 +88,60 @@ class Tokenizer:
         self.words = words
         self.null = null
         self.request = request
+        self.types = dict(types)
         quoted = [word.name for word in words if word.kind == "quoted"]
         self.quotes = 2 * len(quoted)
         self.request_quote = 2 * quoted.index(request.name) if request else 0
-        self.types = dict(types)
+        self.bracket = next(
+            (a for a, b in pairwise(words) if a.kind == "bracketed" and b.kind == "quoted"), None
+        )
+        after = words.index(self.bracket) + 1 if self.bracket else 0
+        self.bracket_quote = 2 * quoted.index(words[after].name) if self.bracket else 0
 
     def expects(self, line: bytes) -> bool:
         """Has this line as many words as the layout?"""
-        plain, quoted = _QUOTED.subn(b'""', line)
-        if 2 * quoted != self.quotes:
+        quoted: list[bytes] = _QUOTED.findall(line)
+        if 2 * len(quoted) != self.quotes:
             return False
-        if self.request:
-            found: list[bytes] = _QUOTED.findall(line)
-            if found[self.request_quote // 2].count(b" ") != 2:
-                return False
-        bracketed = sum(word.kind == "bracketed" for word in self.words)
-        return re.sub(rb"\[[^]]*\]", b"[]", plain).count(b" ") == len(self.words) - 1 and (
-            plain.count(b"[") >= bracketed
-        )
+        if self.request and quoted[self.request_quote // 2].count(b" ") != 2:
+            return False
+        plain = _BRACKETED.sub(b"[]", _QUOTED.sub(b'""', line))
+        return plain.count(b" ") == len(self.words) - 1
 
     def read(self, block: LineBlock, lines: Positions) -> tuple[Tokenized | None, Positions]:
         """The rows it could read, and the lines it could not."""
         data = np.frombuffer(block.buffer, np.uint8)
-        starts, ends = block.starts[lines], block.ends[lines]
-        proved, quotes = prove(block.buffer, data, starts, ends, self.quotes)
-        taken = lines if proved.all() else lines[proved]
+        proved, quotes = prove(block, data, lines, self.quotes)
+        every = bool(proved.all())
+        taken = lines if every else lines[proved]
         if not len(taken):
             return None, lines
-        if self.request:
+        brackets = [len(b) for b in _BRACKETED.findall(_QUOTED.sub(b'""', block.raw(int(taken[0]))))]
+        requoted = False
+        if self.request or self.bracket:
             data = data.copy()
+        if self.bracket and len(brackets) == 1:
+            requoted = requote_brackets(data, quotes, self.bracket_quote, brackets[0])
+        if self.request:
             # Blanks for its quotes: the three parts come out as columns, between two empty ones.
-            data[quotes[:, self.request_quote]] = _BLANK
-            data[quotes[:, self.request_quote + 1]] = _BLANK
-        buffer = _packed(data, block, taken)
-        columns, kept = self._columns(buffer, len(taken), block.raw(int(taken[0])))
+            data[quotes[:, self.request_quote]] = BLANK
+            data[quotes[:, self.request_quote + 1]] = BLANK
+        plan = self._plan(block.raw(int(taken[0])), requoted)
+        columns, kept = self._columns(_packed(data, block, taken), len(taken), plan)
         if kept is None:
-            return Tokenized(taken, columns), lines[~proved] if len(taken) < len(lines) else lines[:0]
-        done = taken[kept]
-        rest = lines[~np.isin(lines, done, assume_unique=True)]
-        return (Tokenized(done, columns) if len(done) else None), rest
+            return Tokenized(taken, columns), lines[~proved]
+        proved[proved] = kept
+        done = Tokenized(taken[kept], columns)
+        return (done if len(done.lines) else None), lines[~proved]
 
-    def _columns(self, buffer: pa.Buffer, count: int, first: bytes) -> tuple[Texts, Mask | None]:
+    def _columns(self, buffer: pa.Buffer, count: int, plan: Plan) -> tuple[Texts, Mask | None]:
         """Fields, and which lines they stand for (None = all)."""
-        plan = self._plan(first)
         table, refused = self._csv(buffer, plan)
         kept = np.ones(count, bool)
         kept[[row - 1 for row in refused]] = False
         if len(table) != kept.sum():
             return {}, np.zeros(count, bool)
-        arrays = [column.combine_chunks() for column in table.columns]
+        arrays = [_whole(column) for column in table.columns]
         fields: Texts = {}
         fitting: list[pa.Array] = []
         at = 0
@@ -148,21 +155,23 @@ class Tokenizer:
             fields = {name: array.filter(pa.array(wanted)) for name, array in fields.items()}
         return fields, kept if refused or failing else None
 
-    def _plan(self, first: bytes) -> list[tuple[Word, int]]:
+    def _plan(self, first: bytes, requoted: bool) -> Plan:
         """Each word with the number of CSV columns it takes; brackets are as wide as in the first line."""
-        brackets = iter(re.findall(rb"\[[^]]*\]", _QUOTED.sub(b'""', first)))
-        plan: list[tuple[Word, int]] = []
+        brackets = iter(_BRACKETED.findall(_QUOTED.sub(b'""', first)))
+        plan: Plan = []
         for word in self.words:
             width = 1
-            if word.kind == "bracketed":
+            if word.kind == "bracketed" and requoted:
+                word = Word("quoted", word.name)
+            elif word.kind == "bracketed":
                 width = next(brackets, b"").count(b" ") + 1
             elif self.request and word.name == self.request.name:
                 width = 5
             plan.append((word, width))
         return plan
 
-    def _csv(self, buffer: pa.Buffer, plan: list[tuple[Word, int]]) -> tuple[pa.Table, list[int]]:
-        names = [f"{word.name}" if width == 1 else "" for word, width in plan for _ in range(width)]
+    def _csv(self, buffer: pa.Buffer, plan: Plan) -> tuple[pa.Table, list[int]]:
+        names = [word.name if width == 1 else "" for word, width in plan for _ in range(width)]
         while True:
             refused: list[int] = []
             types = {str(i): self.types.get(name, pa.string()) for i, name in enumerate(names)}
@@ -191,59 +200,9 @@ class Tokenizer:
             fitting.append(pc.starts_with(arrays[3], PROTOCOL).fill_null(False))
             fields.update(zip(self.request.parts, arrays[1:4], strict=True))
         else:
+            if word.kind == "address":
+                fitting.append(arrays[0].is_valid())
             fields[word.name] = arrays[0]
-
-
-def prove(
-    buffer: bytes, data: Data, starts: Positions, ends: Positions, expected: int
-) -> tuple[Mask, npt.NDArray[np.int64]]:
-    """Which lines are quoted as a tokenizer needs it, and the places of their quotes, a row per such line.
-
-    Quotes alternate, an opening one follows a blank or the line's start, a closing one stands before a blank
-    or the line's end and not after a backslash. A return inside a line would end it for the tokenizer.
-    """
-    count = len(starts)
-    proved = np.ones(count, bool)
-    quotes = np.empty((count, 0), np.int64)
-    if expected or b'"' in buffer:
-        places = np.flatnonzero(data == _QUOTE)
-        if expected and _evenly(places, starts, ends, expected):
-            quotes = places.reshape(count, expected)
-        else:
-            first, last = np.searchsorted(places, starts), np.searchsorted(places, ends)
-            proved = last - first == expected
-            quotes = places[first[proved][:, None] + np.arange(expected)]
-    if expected:
-        fine = _quotes_stand_well(buffer, data, quotes, starts[proved], ends[proved])
-        quotes = quotes if fine.all() else quotes[fine]
-        proved[np.flatnonzero(proved)[~fine]] = False
-    if b"\r" in buffer:
-        returns = np.flatnonzero(data == _RETURN)
-        inside = np.searchsorted(returns, ends) > np.searchsorted(returns, starts)
-        quotes = quotes[~inside[proved]]
-        proved &= ~inside
-    return proved, quotes
-
-
-def _evenly(quotes: Positions, starts: Positions, ends: Positions, expected: int) -> bool:
-    """Does each line hold the expected number of all the block's quotes?"""
-    if len(quotes) != len(starts) * expected:
-        return False
-    return bool((quotes[::expected] >= starts).all() and (quotes[expected - 1 :: expected] < ends).all())
-
-
-def _quotes_stand_well(
-    buffer: bytes, data: Data, quotes: npt.NDArray[np.int64], starts: Positions, ends: Positions
-) -> Mask:
-    opening, closing = quotes[:, 0::2], quotes[:, 1::2]
-    after_blank = data[opening - 1] == _BLANK
-    before_blank = data[np.minimum(closing + 1, len(data) - 1)] == _BLANK
-    after_blank[:, 0] |= opening[:, 0] == starts
-    before_blank[:, -1] |= closing[:, -1] + 1 == ends
-    fine: Mask = after_blank.all(axis=1) & before_blank.all(axis=1)
-    if b"\\" in buffer:
-        fine &= (data[closing - 1] != _BACKSLASH).all(axis=1)
-    return fine
 
 
 def _packed(data: Data, block: LineBlock, lines: Positions) -> pa.Buffer:
@@ -289,3 +248,7 @@ def _read_csv(
 def _bools(mask: pa.Array) -> Mask:
     bools: Mask = mask.to_numpy(zero_copy_only=False)
     return bools
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -1,0 +1,81 @@
+"""Which lines are quoted so that a tokenizer cannot misread them, proved by numpy for a whole block."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from tailrace.formats.base import Positions
+from tailrace.formats.lines import LineBlock
+
+Mask = npt.NDArray[np.bool_]
+Data = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.int64]
+BLANK, QUOTE = 32, 34
+_RETURN, _OPENING, _BACKSLASH, _CLOSING = 13, 91, 92, 93
+
+
+def prove(block: LineBlock, data: Data, lines: Positions, expected: int) -> tuple[Mask, Places]:
+    """Which lines hold as many quotes as expected, all well placed, and where, a row per such line.
+
+    Quotes alternate, an opening one follows a blank or the line's start, a closing one stands before a blank
+    or the line's end and not after a backslash. A return inside a line would end it for the tokenizer.
+    """
+    count = len(lines)
+    every = count == len(block)
+    starts, ends = (block.starts, block.ends) if every else (block.starts[lines], block.ends[lines])
+    proved = np.ones(count, bool)
+    quotes = np.empty((count, 0), np.int64)
+    if expected or b'"' in block.buffer:
+        places = np.flatnonzero(data == QUOTE)
+        if expected and _evenly(places, starts, ends, expected):
+            quotes = places.reshape(count, expected)
+        else:
+            first, last = np.searchsorted(places, starts), np.searchsorted(places, ends)
+            proved = last - first == expected
+            quotes = places[first[proved][:, None] + np.arange(expected)]
+            starts, ends = starts[proved], ends[proved]
+    fine = np.ones(len(quotes), bool)
+    if expected:
+        fine &= _well_placed(block.buffer, data, quotes, starts, ends)
+    if b"\r" in block.buffer:
+        returns = np.flatnonzero(data == _RETURN)
+        fine &= np.searchsorted(returns, ends) == np.searchsorted(returns, starts)
+    if not fine.all():
+        proved[proved] = fine
+        quotes = quotes[fine]
+    return proved, quotes
+
+
+def _evenly(quotes: Positions, starts: Positions, ends: Positions, expected: int) -> bool:
+    """Does each line hold the expected number of all the block's quotes?"""
+    if len(quotes) != len(starts) * expected:
+        return False
+    return bool((quotes[::expected] >= starts).all() and (quotes[expected - 1 :: expected] < ends).all())
+
+
+def _well_placed(buffer: bytes, data: Data, quotes: Places, starts: Positions, ends: Positions) -> Mask:
+    opening, closing = quotes[:, 0::2], quotes[:, 1::2]
+    after_blank = data.take(opening - 1, mode="wrap") == BLANK
+    before_blank = data.take(closing + 1, mode="clip") == BLANK
+    after_blank[:, 0] |= opening[:, 0] == starts
+    before_blank[:, -1] |= closing[:, -1] + 1 == ends
+    fine: Mask = (after_blank & before_blank).all(axis=1)
+    if b"\\" in buffer:
+        fine &= (data.take(closing - 1) != _BACKSLASH).all(axis=1)
+    return fine
+
+
+def requote_brackets(data: Data, quotes: Places, number: int, width: int) -> bool:
+    """Puts quotes for the brackets of that width before quote `number`, if all lines have them there."""
+    closing = quotes[:, number] - 2
+    opening = closing + 1 - width
+    if number and not (quotes[:, number - 1] < opening).all():
+        return False
+    if opening.min(initial=0) < 0 or not (data.take(opening) == _OPENING).all():
+        return False
+    if not (data.take(closing) == _CLOSING).all() or not (data.take(opening - 1, mode="wrap") <= BLANK).all():
+        return False
+    data[opening] = QUOTE
+    data[closing] = QUOTE
+    return True

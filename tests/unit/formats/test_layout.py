@@ -1,0 +1,511 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tailrace.core import Column, Common, ConfigError, Layout, Table, col
+from tailrace.formats.base import Bad
+from tailrace.formats.layout import layout_decoder
+from tailrace.tables.apache_access_log import TABLE as APACHE
+from tailrace.tables.aws_vpc_flow_log import TABLE as VPC
+from tailrace.tables.nginx_access_log import TABLE as NGINX
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Chunks:
+    chunks: Sequence[bytes]
+    truncated: bool = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.chunks)
+
+
+@dataclass
+class Result:
+    rows: list[Row]
+    bad: list[Bad]
+    skipped: int
+
+
+def read(table: Table, data: bytes | list[bytes], **changes: Any) -> Result:
+    """All rows by position, nulls left out, `extra` parsed; checks that every record is accounted for."""
+    chunks = [data] if isinstance(data, bytes) else data
+    fmt = replace(table.format, **changes) if changes else table.format
+    assert isinstance(fmt, Layout)
+    rows: list[Row] = []
+    bad: list[Bad] = []
+    skipped = 0
+    whole = b"".join(chunks)
+    for batch in layout_decoder(table, fmt).decode(Chunks(chunks)):
+        columns = {name: array.to_pylist() for name, array in batch.columns.items()}
+        assert all(len(values) == batch.rows for values in columns.values())
+        for i in range(batch.rows):
+            row = {name: values[i] for name, values in columns.items() if values[i] is not None}
+            extra = batch.extra[i].as_py() if batch.extra is not None else None
+            if extra is not None:
+                row["extra"] = json.loads(extra)
+            row["at"] = int(batch.positions[i])
+            assert whole[row["at"] :].startswith(batch.raw(i))
+            rows.append(row)
+        bad += batch.bad
+        skipped += batch.skipped
+        extras = [] if batch.extra is None else batch.extra.to_pylist()
+        assert batch.flagged == sum('"tp_misfit"' in extra for extra in extras if extra)
+    assert len(rows) + len(bad) + skipped == len(whole.split(b"\n")) - (whole.endswith(b"\n") or not whole)
+    return Result(sorted(rows, key=lambda r: int(r["at"])), sorted(bad, key=lambda b: b.position), skipped)
+
+
+def table(text: str, *columns: Column, null: str | None = "-", **fmt: Any) -> Table:
+    return Table("t", "", Layout(text, **fmt), columns, Common(time=("a",)), null=null)
+
+
+GOOD = b'1.2.3.4 - bob [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 12 "-" "Mozilla/5.0 (X11)"\n'
+GOOD_ROW = {
+    "remote_addr": "1.2.3.4",
+    "remote_user": "bob",
+    "time_local": "17/May/2015:10:05:03 +0000",
+    "request_method": "GET",
+    "request_uri": "/a",
+    "server_protocol": "HTTP/1.1",
+    "status": 200,
+    "body_bytes_sent": 12,
+    "http_user_agent": "Mozilla/5.0 (X11)",
+}
+
+
+def line(request: str = "GET /a HTTP/1.1", size: str = "12", agent: str = "x", user: str = "-") -> bytes:
+    text = f'1.2.3.4 - {user} [17/May/2015:10:05:03 +0000] "{request}" 200 {size} "-" "{agent}"\n'
+    return text.encode()
+
+
+def test_combined() -> None:
+    assert read(NGINX, GOOD).rows == [GOOD_ROW | {"at": 0}]
+    assert read(NGINX, GOOD[:-1]).rows == [GOOD_ROW | {"at": 0}]
+    assert read(NGINX, b"").rows == []
+
+
+def test_line_ends_blanks_and_positions() -> None:
+    crlf = GOOD.replace(b"\n", b"\r\n")
+    result = read(NGINX, crlf + b"\n" + GOOD + b" \t\n\r\n" + crlf)
+    assert result.rows == [GOOD_ROW | {"at": at} for at in (0, len(crlf) + 1, len(crlf) + len(GOOD) + 6)]
+    assert result.skipped == 3
+
+
+def request_of(text: str) -> tuple[Any, ...]:
+    (row,) = read(NGINX, line(request=text)).rows
+    parts = ("request_method", "request_uri", "server_protocol")
+    return (*(row.get(name) for name in parts), row.get("extra", {}).get("request"))
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("GET /a?b=c HTTP/2.0", ("GET", "/a?b=c", "HTTP/2.0", None)),
+        ("GET /a b HTTP/1.1", ("GET", "/a b", "HTTP/1.1", None)),
+        ("GET  HTTP/1.1", ("GET", "", "HTTP/1.1", None)),
+        ("GET /a", ("GET", "/a", None, "GET /a")),
+        ("GET /a XTTP/1.1", ("GET", "/a XTTP/1.1", None, "GET /a XTTP/1.1")),
+        ("hello", ("hello", None, None, "hello")),
+        (r"\x16\x03\x01", (r"\x16\x03\x01", None, None, r"\x16\x03\x01")),
+        ("", (None, None, None, None)),
+        ("-", (None, None, None, None)),
+    ],
+)
+def test_requests(text: str, parts: tuple[Any, ...]) -> None:
+    assert request_of(text) == parts
+
+
+@pytest.mark.parametrize(
+    "agent", [r"a \"quoted\" b", r"back\\", r"a\x22b", 'a "b" c', "tab\there", "nul\0", "é", ""]
+)
+def test_odd_agents_are_kept_as_sent(agent: str) -> None:
+    rows = read(NGINX, GOOD + line(agent=agent) + GOOD).rows
+    assert [row.get("http_user_agent") for row in rows] == ["Mozilla/5.0 (X11)", agent, "Mozilla/5.0 (X11)"]
+    assert all("extra" not in row for row in rows)
+
+
+def test_a_return_inside_a_line_is_data() -> None:
+    rows = read(NGINX, GOOD + line(agent="a\rb") + GOOD).rows
+    assert [row["http_user_agent"] for row in rows][1] == "a\rb"
+
+
+def test_bad_lines_are_refused_and_their_neighbours_kept() -> None:
+    unclosed = GOOD[:-2] + b"\n"
+    short = b"1.2.3.4 - bob\n"
+    shifted = b"vhost " + GOOD
+    result = read(NGINX, GOOD + unclosed + GOOD + short + shifted + GOOD)
+    assert [row["http_user_agent"] for row in result.rows] == ["Mozilla/5.0 (X11)"] * 3
+    assert [(b.raw + b"\n", b.reason) for b in result.bad] == [
+        (unclosed, "layout: no match"),
+        (short, "layout: no match"),
+        (shifted, "layout: no match"),
+    ]
+    assert [b.position for b in result.bad] == [92, 275, 289]
+
+
+def test_surplus_is_kept() -> None:
+    (row,) = read(NGINX, GOOD[:-1] + b' "9.9.9.9" 0.5\n').rows
+    assert row == GOOD_ROW | {"at": 0, "extra": {"tp_rest": '"9.9.9.9" 0.5'}}
+    (row,) = read(NGINX, GOOD[:-1] + b" \n").rows
+    assert row == GOOD_ROW | {"at": 0}
+
+
+def test_misfits_do_not_change_other_rows() -> None:
+    rows = read(NGINX, line(size="1") + line(size="4000000000") + line(size="-") + line(size="")).rows
+    assert [row.get("body_bytes_sent") for row in rows] == [1, None, None, None]
+    assert [row.get("extra") for row in rows] == [
+        None,
+        {"tp_misfit": {"body_bytes_sent": "4000000000"}},
+        None,
+        None,
+    ]
+
+
+def test_invalid_utf8_is_flagged() -> None:
+    rows = read(NGINX, GOOD + GOOD.replace(b"(X11)", b"\xff") + GOOD).rows
+    assert rows[1]["http_user_agent"] == "Mozilla/5.0 \ufffd"
+    assert rows[1]["extra"] == {"tp_misfit": {"tp_line": "invalid utf-8"}}
+    assert "extra" not in rows[0] | rows[2]
+
+
+def test_long_lines_are_refused() -> None:
+    huge = [b"x" * 1_000_000] * 20
+    result = read(NGINX, [GOOD, *huge, b"\n", GOOD])
+    assert len(result.rows) == 2
+    assert [(b.position, b.length) for b in result.bad] == [(len(GOOD), 20_000_000)]
+
+
+def test_upstream_lists() -> None:
+    text = "$remote_addr $upstream_addr $upstream_status $request_time"
+    data = b"1.1.1.1 10.0.0.1:80 200 0.5\n1.1.1.1 10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80 502, 200 0.7\n"
+    first, second = read(NGINX, data, text=text).rows
+    assert (first["upstream_addr"], first["upstream_status"]) == ("10.0.0.1:80", 200)
+    assert second["upstream_addr"] == "10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80"
+    assert second["extra"] == {"tp_misfit": {"upstream_status": "502, 200"}}
+    assert second["request_time"] == pytest.approx(0.7)
+
+
+def test_other_separators_and_adjacent_text() -> None:
+    data = b"1.1.1.1|a b|200\n1.1.1.1|c|404\n"
+    rows = read(NGINX, data, text="$remote_addr|$http_user_agent|$status").rows
+    assert [(r["http_user_agent"], r["status"]) for r in rows] == [("a b", 200), ("c", 404)]
+    (row,) = read(NGINX, b'h.example:8080 "a b"\n', text='$host:$server_port "$uri $args"').rows
+    assert (row["host"], row["server_port"], row["extra"]) == ("h.example", 8080, {"uri": "a", "args": "b"})
+
+
+def test_optional_tail() -> None:
+    layout = table('a ?"b" ?c', col("a", "integer"), col("b"), col("c"))
+    rows = read(layout, b'1 "x y" z\n2 "-"\n3\n4 "" -\n5 "q" r s\n6 x\n').rows
+    assert [{k: v for k, v in row.items() if k != "at"} for row in rows] == [
+        {"a": 1, "b": "x y", "c": "z"},
+        {"a": 2},
+        {"a": 3},
+        {"a": 4, "b": ""},
+        {"a": 5, "b": "q", "c": "r", "extra": {"tp_rest": "s"}},
+        {"a": 6, "c": "x"},
+    ]
+
+
+def test_comments_and_literals() -> None:
+    layout = table("$host - x:$status", col("host"), col("status"), dialect="nginx", comment="#")
+    result = read(layout, b"#Version: 1\n1 - x:2\n# - x:2\n1 + x:2\n")
+    assert [(r["host"], r["status"]) for r in result.rows] == [("1", "2")]
+    assert (len(result.bad), result.skipped) == (1, 2)
+    assert read(table("a - b", col("a"), col("b")), b"1 - 2\n1 + 2\n").rows == [{"a": "1", "b": "2", "at": 0}]
+
+
+def test_also() -> None:
+    common = b'::1 - - [26/Dec/2016:16:16:29 +0200] "GET / HTTP/1.1" 404 209\n'
+    combined = common[:-1] + b' "-" "curl"\n'
+    data = combined + common + b"example.org:443 " + combined + b"example.org " + combined + common * 20
+    rows = read(APACHE, data).rows
+    assert {row["timestamp"] for row in rows} == {datetime(2016, 12, 26, 14, 16, 29)}
+    assert [row.get("server_name") for row in rows[:4]] == [None, None, "example.org", "example.org"]
+    assert rows[2]["server_port"] == 443
+    assert [row.get("http_user_agent") for row in rows[:4]] == ["curl", None, "curl", "curl"]
+
+
+def test_apache_times() -> None:
+    text = "%h %{%Y-%m-%d %H:%M:%S}t %s %{usec}t"
+    (row,) = read(APACHE, b"::1 2020-01-02 03:04:05 200 1577934245000001\n", text=text, also=()).rows
+    assert row["timestamp"] == datetime(2020, 1, 2, 3, 4, 5)
+    assert row["extra"] == {"timestamp_2": "1577934245000001"}
+
+
+FLOW = b"2 123 eni-1 10.0.0.1 10.0.0.2 443 50000 6 10 4000 1600000000 1600000060 ACCEPT OK\n"
+NODATA = b"2 123 eni-1 - - - - - - - 1600000000 1600000060 - NODATA\n"
+
+
+def test_vpc() -> None:
+    flow, nodata = read(VPC, FLOW + NODATA).rows
+    assert flow == {
+        "version": 2,
+        "account_id": "123",
+        "interface_id": "eni-1",
+        "src_addr": "10.0.0.1",
+        "dst_addr": "10.0.0.2",
+        "src_port": 443,
+        "dst_port": 50000,
+        "protocol": 6,
+        "packets": 10,
+        "bytes": 4000,
+        "start_time": datetime(2020, 9, 13, 12, 26, 40),
+        "end_time": datetime(2020, 9, 13, 12, 27, 40),
+        "action": "ACCEPT",
+        "log_status": "OK",
+        "at": 0,
+    }
+    assert nodata.keys() == {
+        "version",
+        "account_id",
+        "interface_id",
+        "start_time",
+        "end_time",
+        "log_status",
+        "at",
+    }
+
+
+def test_headers_rule_until_the_next_one() -> None:
+    header = b"version srcaddr vpc-id new-field\n"
+    data = (
+        FLOW
+        + header
+        + b"5 1.1.1.1 vpc-1 x\n"
+        + header
+        + b"5 1.1.1.2 - -\n"
+        + header.replace(b" new-field", b"")
+    )
+    data += b"5 1.1.1.3 vpc-3\n"
+    result = read(VPC, data)
+    assert [(r["src_addr"], r.get("vpc_id"), r.get("extra")) for r in result.rows] == [
+        ("10.0.0.1", None, None),
+        ("1.1.1.1", "vpc-1", {"new_field": "x"}),
+        ("1.1.1.2", None, None),
+        ("1.1.1.3", "vpc-3", None),
+    ]
+    assert result.skipped == 3
+
+
+def test_configuration_errors() -> None:
+    with pytest.raises(ConfigError, match="header"):
+        layout_decoder(VPC, replace(VPC.format, header="("))  # type: ignore[type-var]
+
+
+PIECES = [
+    GOOD,
+    FLOW,
+    b"\n",
+    b"\r\n",
+    line(request="-"),
+    line(agent=r"\""),
+    b'"',
+    b"# x\n",
+    b"\xff\n",
+    b"a b c\n",
+]
+PIECES += [
+    line(size="x"),
+    line(user='a"b'),
+    line(agent="x\ry"),
+    GOOD.replace(b"\n", b"\r\n"),
+    GOOD[:-1] + b" more\n",
+]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), st.lists(st.integers(0, 1500), max_size=4)
+)
+def test_rows_do_not_depend_on_chunks(data: bytes, cuts: list[int]) -> None:
+    edges = [0, *sorted(c % (len(data) + 1) for c in cuts), len(data)]
+    chunks = [data[a:b] for a, b in pairwise(edges)]
+    assert read(NGINX, chunks) == read(NGINX, data)
+    assert read(APACHE, chunks) == read(APACHE, data)
+
+
+ITEM = st.sampled_from(["a", "-", "", "1", "\\", "[", "]", "é", "x y", 'p"', "\t", ","])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(ITEM, ITEM, ITEM, ITEM), min_size=1, max_size=6))
+def test_tokenizer_and_patterns_agree(values: list[tuple[str, str, str, str]]) -> None:
+    layout = table('a [b] "c" d', col("a"), col("b"), col("c"), col("d", "integer"))
+    lines = [f'{a} [{b}] "{c}" {d}\n'.encode() for a, b, c, d in values]
+    together = read(layout, b"".join(lines))
+    # A line of which the tokenizer will have no part: all lines go to the patterns.
+    alone = layout_decoder(layout, layout.format)  # type: ignore[arg-type]
+    alone.main.tokenizers.clear()
+    rows = sum(batch.rows for batch in alone.decode(Chunks([b"".join(lines)])))
+    assert rows == len(together.rows)
+    expected = [
+        {k: v for k, v in zip("abcd", batch_row, strict=True) if v is not None}
+        for batch in alone.decode(Chunks([b"".join(lines)]))
+        if batch.rows
+        for batch_row in zip(*(batch.columns[k].to_pylist() for k in "abcd"), strict=True)
+    ]
+    got = [{k: v for k, v in row.items() if k in "abcd"} for row in together.rows]
+    assert sorted(map(repr, got)) == sorted(map(repr, expected))
+
+
+# ---- real logs
+
+COMBINED = re.compile(
+    rb'(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (.*?) (HTTP/\S+)" (\d+) (\d+|-)'
+    rb' "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"'
+)
+
+
+def test_apache_logs_equal_an_independent_reader(real_logs: Path) -> None:
+    data = (real_logs / "elastic-examples/apache_logs/apache_logs").read_bytes()
+    result = read(APACHE, [data[i : i + 100_000] for i in range(0, len(data), 100_000)])
+    assert result.bad == []
+    by_position = {row["at"]: row for row in result.rows}
+    position = compared = 0
+    names = (
+        "remote_addr remote_logname remote_user timestamp request_method request_uri server_protocol status"
+    )
+    keys = [*names.split(), "body_bytes_sent", "http_referer", "http_user_agent"]
+    for raw in data.split(b"\n")[:-1]:
+        found = COMBINED.fullmatch(raw)
+        if found:
+            want: Row = dict(zip(keys, (part.decode() for part in found.groups()), strict=True))
+            want = {k: v for k, v in want.items() if v != "-"}
+            time = datetime.strptime(want["timestamp"], "%d/%b/%Y:%H:%M:%S +0000")
+            want |= {"timestamp": time, "status": int(want["status"]), "at": position}
+            if "body_bytes_sent" in want:
+                want["body_bytes_sent"] = int(want["body_bytes_sent"])
+            assert by_position[position] == want
+            compared += 1
+        position += len(raw) + 1
+    assert compared >= 9_990
+    assert len(result.rows) == 10_000
+
+
+def expectations(path: Path) -> dict[int, Row]:
+    return {row["log.offset"]: row for row in json.loads(Path(f"{path}-expected.json").read_text())}
+
+
+def compare(row: Row, want: Row) -> None:
+    pairs = {
+        "request_method": "http.request.method",
+        "status": "http.response.status_code",
+        "body_bytes_sent": "http.response.body.bytes",
+        "http_user_agent": "user_agent.original",
+        "request_uri": "url.original",
+    }
+    if "extra" in row:  # a request line that is none: ours keeps it, theirs differs
+        pairs = {"status": pairs["status"]}
+    for ours, theirs in pairs.items():
+        assert row.get(ours) == (None if want.get(theirs) == "-" else want.get(theirs)), (ours, want)
+    if "extra" not in row and "http.version" in want:
+        assert row["server_protocol"] == f"HTTP/{want['http.version']}"
+
+
+@pytest.mark.parametrize("name", ["darwin-2.4.23", "test-vhost", "test", "ubuntu-2.2.22"])
+def test_beats_apache(real_logs: Path, name: str) -> None:
+    path = real_logs / f"beats-filebeat-apache2/apache/access/test/{name}.log"
+    result = read(APACHE, path.read_bytes())
+    wanted = expectations(path)
+    assert result.bad == []
+    assert len(result.rows) == len(wanted)
+    for row in result.rows:
+        want = wanted[row["at"]]
+        compare(row, want)
+        assert row["timestamp"] == datetime.fromisoformat(want["@timestamp"]).replace(tzinfo=None)
+        assert row["remote_addr"] == want.get("source.address", row["remote_addr"])
+
+
+def test_beats_apache_ssl_request(real_logs: Path) -> None:
+    path = real_logs / "beats-filebeat-apache2/apache/access/test/ssl-request.log"
+    text = '%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x "%r" %b'
+    rows = read(APACHE, path.read_bytes(), text=text, also=()).rows
+    for row in rows:
+        want = expectations(path)[row["at"]]
+        assert row["request_uri"] == want["url.original"]
+        assert row["extra"]["ssl_protocol"] == "TLSv1.2"
+
+
+def test_beats_nginx(real_logs: Path) -> None:
+    path = real_logs / "beats-filebeat-apache2/nginx/access/test/access.log"
+    rows = read(NGINX, path.read_bytes(), also=(f"$host {NGINX.format.text}",)).rows  # type: ignore[union-attr]
+    wanted = expectations(path)
+    assert len(rows) == len(wanted)
+    for row in rows:
+        compare(row, wanted[row["at"]])
+    text = '$http_x_forwarded_for - $remote_user [$time_local] "$request" $status $body_bytes_sent '
+    text += '"$http_referer" "$http_user_agent"'
+    path = path.with_name("test.log")
+    result = read(NGINX, path.read_bytes(), text=text)
+    assert result.bad == []
+    for row in result.rows:
+        compare(
+            row | {"extra": {}} if "request" in row["extra"] else _without_extra(row),
+            expectations(path)[row["at"]],
+        )
+
+
+def _without_extra(row: Row) -> Row:
+    return {k: v for k, v in row.items() if k != "extra"}
+
+
+def test_beats_ingress(real_logs: Path) -> None:
+    path = real_logs / "beats-filebeat-apache2/nginx/ingress_controller/test/test.log"
+    text = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" '
+    text += '"$http_user_agent" $request_length $request_time [$proxy_upstream_name] '
+    text += (
+        "[$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length $upstream_response_time "
+    )
+    text += "$upstream_status $req_id"
+    result = read(NGINX, path.read_bytes(), text=text)
+    assert result.bad == []
+    wanted = expectations(path)
+    assert len(result.rows) == len(wanted)
+    for row in result.rows:
+        want = wanted[row["at"]]
+        assert row["request_uri"] == want["url.original"]
+        assert row["extra"]["req_id"] == want["nginx.ingress_controller.http.request.id"]
+
+
+def test_vpc_samples(real_logs: Path) -> None:
+    samples = json.loads(
+        (real_logs / "opensearch-catalog/observability/amazon_vpc_flow/data/sample.json").read_text()
+    )
+    rows = read(VPC, "\n".join(s["body"] for s in samples).encode()).rows
+    assert len(rows) == len(samples) == 22
+    keys = [c.name for c in VPC.columns[:14]]
+    for row, sample in zip(rows, samples, strict=True):
+        want = dict(zip(keys, sample["body"].split(), strict=True))
+        for key in ("start_time", "end_time"):
+            want[key] = datetime.fromtimestamp(int(want[key]), UTC).replace(tzinfo=None)
+        assert {k: str(v) for k, v in row.items() if k != "at"} == {
+            k: str(v) for k, v in want.items() if v != "-"
+        }
+
+
+def test_vpc_files_with_headers(real_logs: Path) -> None:
+    folder = real_logs / "otel-contrib/awslogsencodingextension/internal/unmarshaler/vpc-flow-log/testdata"
+    multi = read(VPC, (folder / "valid_vpc_flow_log_multi.log").read_bytes())
+    assert [(r["src_port"], r["action"]) for r in multi.rows] == [(20641, "ACCEPT"), (49761, "REJECT")]
+    assert multi.skipped == 1
+    (ecs,) = read(VPC, (folder / "valid_vpc_flow_log_ecs.log").read_bytes()).rows
+    assert ecs["ecs_cluster_name"] == "my-cluster"
+    (tgw,) = read(VPC, (folder / "valid_tgw_flow_log.log").read_bytes()).rows
+    assert tgw["extra"]["tgw_id"] == "tgw-0abc12345def67890"
+    assert tgw["start_time"] == datetime(2023, 11, 14, 22, 13, 20)
+    few = read(VPC, (folder / "vpc_flow_log_too_few_fields.log").read_bytes())
+    assert (len(few.rows), len(few.bad)) == (0, 1)
+    (many,) = read(VPC, (folder / "vpc_flow_log_too_many_fields.log").read_bytes()).rows
+    assert many["extra"] == {"tp_rest": "one-too-many"}
