@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commandline import Home
 
 from tailrace.config import Config, load, select
 from tailrace.config.tables import tables_for
@@ -85,3 +88,18 @@ class World:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return World(tmp_path / "home")
+
+
+@pytest.fixture(scope="session")
+def class_archive(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Environment in which the JVM starts fast: the class archive is made once for all tests."""
+    variables = {"TAILRACE_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))}
+    home = Home(tmp_path_factory.mktemp("training"), variables)
+    subprocess.run([sys.executable, "-m", "tailrace.pipeline.training"], env=home.environment(), check=True)
+    return variables | {"TAILRACE_ARCHIVE": "off"}
+
+
+@pytest.fixture
+def home(tmp_path: Path, class_archive: dict[str, str]) -> Home:
+    """A home for the real command line."""
+    return Home(tmp_path / "home", class_archive)

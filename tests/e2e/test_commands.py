@@ -1,0 +1,105 @@
+"""Commands that need no lake: help, errors, empty tables; none of them starts a JVM."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from commandline import Home
+
+COMMANDS = [
+    (), ("demo",), ("collect",), ("query",), ("table",), ("table", "list"), ("table", "show"),
+    ("partition",), ("partition", "list"), ("partition", "show"), ("doctor",),
+]  # fmt: skip
+HEAVY = ("pyspark", "pyarrow", "duckdb", "deltalake", "rich", "numpy", "msgspec")
+NGINX = 'partition "nginx_access_log" "web" {\n  source "file" {\n    paths = ["/nowhere/*.log"]\n  }\n}\n'
+
+
+@pytest.fixture
+def home(tmp_path):
+    return Home(tmp_path / "home")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help(home, command):
+    done = home.run(*command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Usage: ")
+    assert "--home" in done.out or command in {("table",), ("partition",)}
+
+
+def test_help_imports_nothing_heavy(home):
+    command = [sys.executable, "-X", "importtime", "-m", "tailrace.cli.main", "--help"]
+    done = subprocess.run(command, env=home.environment(), capture_output=True, text=True, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "click" in imported
+    assert not [name for name in imported if name.partition(".")[0] in HEAVY]
+
+
+def test_version(home):
+    done = home.run("--version")
+    assert done.code == 0
+    assert done.out.startswith("tailrace ")
+
+
+def test_empty_tables_are_there(home):
+    tables = ("aws_cloudtrail_log", "aws_vpc_flow_log", "nginx_access_log", "apache_access_log")
+    for table in tables:
+        assert home.query(f"select count(*) as n, max(tp_timestamp) as t from {table}") == [{"n": 0, "t": None}]
+    assert home.query("select count(*) as n from tp_quarantine") == [{"n": 0}]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("collect", "nginx_acess_log"), 2, "did you mean 'nginx_access_log'?"),
+        (("collect", "nginx_access_log.wib"), 2, "did you mean 'nginx_access_log.web'?"),
+        (("collect", "--from", "yesteryear"), 2, "yesteryear"),
+        (("collect", "--from", "2024-02-01", "--to", "2024-01-01"), 2, "2024-01-01"),
+        (("colect",), 2, "did you mean 'collect'?"),
+        (("table", "show", "nginx_acces_log"), 2, "did you mean 'nginx_access_log'?"),
+        (("partition", "show", "wep"), 2, "web"),
+        (("query", "select * from nginx_acces_log"), 1, "did you mean 'nginx_access_log'?"),
+        (("query", "selekt 1"), 1, "syntax error"),
+        (("collect", "--output", "xml"), 2, "xml"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_does_not_exist(home, args, code, said):
+    home.configure(NGINX)
+    done = home.run(*args)
+    assert done.code == code, done
+    assert said in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+def test_configuration_errors_name_the_place(home):
+    file = home.configure(NGINX.replace("paths =", "pathz ="))
+    done = home.run("collect")
+    assert done.code == 3
+    assert f"{file}:3:5" in done.err
+    assert "did you mean 'paths'?" in done.err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('tp_index = "no_such_column"', "no_such_column"),
+        ("filter = \"statu >= 400\"", "statu"),
+        ('filter = "status >="', "filter"),
+    ],
+)
+def test_expressions_are_checked_before_anything_runs(home, line, said):
+    file = home.configure(NGINX.replace('"web" {\n', f'"web" {{\n  {line}\n'))
+    done = home.run("collect")
+    assert done.code == 3
+    assert said in done.err
+    assert f"{file}:1:1" in done.err
+
+
+def test_nothing_configured(home):
+    done = home.run("collect")
+    assert done.code == 2
+    assert str(home.path / "config") in done.err
