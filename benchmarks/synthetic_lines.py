@@ -86,6 +86,7 @@ def nginx_lines(count: int, day: datetime, rng: np.random.Generator) -> tuple[by
         "bytes": int(size.sum()),
         "gets": int(((method < 16) & ~odd).sum()),
         "users": int((names >= 40).sum()),
+        "escapes": sum("\\" in agent for agent in agents),
     }
     return ("\n".join(lines) + "\n").encode(), found
 
