@@ -1,4 +1,4 @@
-"""What every engine promises, whatever the format: nothing is lost, nothing depends on how the bytes arrive."""
+"""What every engine promises: nothing is lost, and nothing depends on how the bytes arrive."""
 
 from __future__ import annotations
 

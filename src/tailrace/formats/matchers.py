@@ -159,10 +159,10 @@ class Cutting:
     """Pieces between literals by a loose expression, then each against its leaf; other lines otherwise."""
 
     def __init__(self, cut: Split, names: Iterable[str], otherwise: Matcher) -> None:
-        self.quotes = cut.quotes
         self.names = list(names)
         self.otherwise = otherwise
         leaves = [part for part in cut.parts if isinstance(part, Leaf)]
+        self.quotes = cut.quotes if not all(leaf.quoteless for leaf in leaves) else 0
         checks = [_Check(f"piece{i}", leaf, cut.to_end) for i, leaf in enumerate(leaves)]
         self.leaves = [check for check in checks if check.needed]
         self.marks = [part.name for part in cut.parts if isinstance(part, Mark) and part.opens]
@@ -233,6 +233,7 @@ def _passes(cut: Split, wanted: set[str]) -> list[tuple[tuple[str, ...], str]]:
 
 def _loose(named: list[tuple[Part, str]], names: tuple[str, ...], last: bool, to_end: bool) -> str:
     out = ["^"]
+    rest = '[^"]*$' if all(part.quoteless for part, _ in named if isinstance(part, Leaf)) else ""
     missing = set(names)
     depth = 0
     for part, name in named:
@@ -242,21 +243,22 @@ def _loose(named: list[tuple[Part, str]], names: tuple[str, ...], last: bool, to
             depth += 1 if part.opens else -1
             out.append(opening if part.opens else ")")
         elif isinstance(part, Leaf):
-            loose = ".*" if part.until is None else f"[^{_in_set(part.until)}]*"
-            out.append(f"{opening}{loose})")
+            out.append(f"{opening}{_loosely(part)})")
         else:
             out.append(re.escape(part))
             if not missing and not depth and not last:
                 return "".join(out)
-    return "".join(out) + ("$" if to_end else "")
+    return "".join(out) + ("$" if to_end else rest)
 
 
 def _fours(names: list[str]) -> list[tuple[str, ...]]:
     return [tuple(names[at : at + _PASS]) for at in range(0, len(names), _PASS)]
 
 
-def _in_set(char: str) -> str:
-    return f"\\{char}" if char in "\\]^-[" else char
+def _loosely(leaf: Leaf) -> str:
+    """Everything up to the literal that ends a leaf."""
+    excluded = (leaf.until or "") + ('"' if leaf.quoteless else "")
+    return f"[^{re.escape(excluded)}]*" if excluded else ".*"
 
 
 def _bools(values: pa.Array) -> Mask:

@@ -44,7 +44,7 @@ def matchers(expression: Expression) -> list[Matcher]:
     cut = split(text)
     if cut is not None:
         with suppress(pa.ArrowInvalid):
-            found.insert(0, Cutting(cut, names, re2 or backtracking))
+            found.insert(0, Cutting(cut, names, backtracking))
     return [*found, backtracking]
 
 

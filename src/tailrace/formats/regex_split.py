@@ -28,6 +28,8 @@ class Leaf:
     captures: tuple[str, ...]
     whole: str | None
     "The group that is the leaf as a whole."
+    quoteless: bool
+    "In a line with the right number of quotes it holds none."
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ class _Cutter:
     def _made(self, run: tuple[Node, ...], until: str | None) -> Leaf:
         captures = tuple(name for node in run for name in node.captures())
         whole = run[0].name if len(run) == 1 and run[0].once else None
-        return Leaf(self.text[run[0].start : run[-1].end], until, captures, whole)
+        quoteless = self.guarded and not any(map(_quotes, run))
+        return Leaf(self.text[run[0].start : run[-1].end], until, captures, whole, quoteless)
 
 
 def _touches_word(*neighbours: str | None) -> bool:
