@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +28,12 @@ def artifact_prefix(uri: str, member: str | None = None) -> str:
     return bytes(ALPHABET[number >> shift & 31] for shift in range(75, -1, -5)).decode()
 
 
-def tp_ids(prefix: str, positions: npt.NDArray[np.int64]) -> pa.StringArray:
-    """One id per position; positions lie in [0, 2^50)."""
+def tp_ids(prefixes: Sequence[str], owner: npt.NDArray[np.integer], positions: npt.NDArray[np.int64]) -> pa.StringArray:
+    """One id per row: the prefix of its owner, then its position, which lies in [0, 2^50)."""
     rows = len(positions)
     text = np.empty((rows, ID_LENGTH // 2), dtype=np.uint16)
-    text[:, : PREFIX_LENGTH // 2] = np.frombuffer(prefix.encode(), dtype=np.uint16)
+    known = np.frombuffer("".join(prefixes).encode(), dtype=np.uint16).reshape(-1, PREFIX_LENGTH // 2)
+    text[:, : PREFIX_LENGTH // 2] = known[owner] if len(prefixes) > 1 else known
     for pair in range(POSITION_LENGTH // 2):
         shift = _PAIR_BITS * (POSITION_LENGTH // 2 - 1 - pair)
         text[:, PREFIX_LENGTH // 2 + pair] = _PAIRS[positions >> shift & 1023]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core import At, Common, Sql
+from tailrace.core import At, Common, Sql, Table
 from tailrace.formats.times import parse_times
+from tailrace.pipeline.compute import Computer
 
 Columns = Mapping[str, pa.Array]
 LISTS = ("ips", "akas", "tags", "domains", "emails", "usernames")
@@ -67,28 +69,28 @@ def addresses_in(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def valid_addresses(array: pa.Array) -> tuple[pa.Array, bool]:
-    """Texts that are not one address become null; also tells whether some of those hold addresses inside."""
+@dataclass(frozen=True, slots=True)
+class _Addresses:
+    """What a column says about addresses."""
+
+    first: pa.Array
+    "Per row the address, the first of several, or null."
+    several: pa.Array | None = None
+    "Per row all of them, where any row has more than one."
+
+
+def addresses(array: pa.Array) -> _Addresses:
+    """Checks the distinct texts: nearly all are one IPv4 address; the others are looked at one by one."""
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
     words = encoded.dictionary
-    good = pc.match_substring_regex(words, _IPV4).fill_null(False)
-    if pc.all(good).as_py() or not len(words):
-        return plain(array), False
-    mask = good.to_numpy(zero_copy_only=False).copy()
-    inside = False
-    for i in np.flatnonzero(~mask).tolist():
-        text = words[i].as_py()
-        found = addresses_in(text) if text else ()
-        mask[i] = found == (text,)
-        inside = inside or (bool(found) and not mask[i])
-    kept = pc.if_else(pa.array(mask), words, pa.scalar(None, words.type))
-    return kept.take(encoded.indices), inside
-
-
-def address_column(columns: Columns, path: str | None) -> pa.Array | None:
-    """tp_source_ip or tp_destination_ip: the column where it holds an address."""
-    array = at_path(columns, path) if path else None
-    return None if array is None else valid_addresses(array)[0]
+    good = pc.match_substring_regex(words, _IPV4)
+    if pc.all(good, min_count=0).as_py():
+        return _Addresses(plain(array))
+    found = [(word,) if ok else addresses_in(word) for word, ok in zip(words.to_pylist(), good.to_pylist(), strict=True)]
+    first = pa.array([f[0] if f else None for f in found], pa.string()).take(encoded.indices)
+    if all(len(f) < 2 for f in found):
+        return _Addresses(first)
+    return _Addresses(first, pa.array(found, pa.list_(pa.string())).take(encoded.indices))
 
 
 def list_of(candidates: list[pa.Array], rows: int) -> pa.Array | None:
@@ -148,38 +150,64 @@ def without_blanks(column: pa.Array) -> pa.Array | None:
     return pa.ListArray.from_arrays(pa.array(offsets), values.filter(keep), mask=pa.array(counts == 0))
 
 
-def _spread_addresses(array: pa.Array) -> pa.Array | None:
-    texts = plain(array).to_pylist()
-    column = pa.array([addresses_in(t) if t else None for t in texts], pa.list_(pa.string()))
-    return without_blanks(column)
+class Enricher:
+    """Makes the shared columns that are made from others."""
 
+    def __init__(self, table: Table) -> None:
+        self.common = table.common
+        self.own = {c.name for c in table.columns if c.name.startswith("tp_")}
+        "Shared columns that the table maps itself."
+        texts = [c.text for kind in LISTS for c in getattr(table.common, kind) if isinstance(c, Sql)]
+        self.computer = Computer(table.columns, None, texts)
 
-def name_lists(
-    columns: Columns, common: Common, rows: int, computed: Mapping[str, pa.Array]
-) -> Iterable[tuple[str, pa.Array]]:
-    """tp_ips, tp_akas … for those that any row has; `computed` holds the results of `Sql` candidates by text."""
-    for kind in LISTS:
+    def made(self, columns: Columns, rows: int) -> dict[str, pa.Array]:
+        """Addresses and lists of names, those that any row has."""
+        found: dict[str, _Addresses] = {}
+        made = {f"tp_{name}": self._address(columns, path, found) for name, path in self._ends()}
+        computed = self.computer.common(columns, rows)
+        for kind in LISTS:
+            made[f"tp_{kind}"] = self._list(kind, columns, rows, computed, found)
+        for name in self.own & made.keys():
+            made[name] = _as_list(columns.get(name)) if name[3:] in LISTS else columns.get(name)
+        return {name: array for name, array in made.items() if array is not None}
+
+    def _ends(self) -> tuple[tuple[str, str | None], ...]:
+        return ("source_ip", self.common.source_ip), ("destination_ip", self.common.destination_ip)
+
+    def _address(self, columns: Columns, path: str | None, found: dict[str, _Addresses]) -> pa.Array | None:
+        array = at_path(columns, path) if path else None
+        if path is None or array is None:
+            return None
+        found[path] = addresses(array)
+        return found[path].first
+
+    def _list(
+        self,
+        kind: str,
+        columns: Columns,
+        rows: int,
+        computed: Mapping[str, pa.Array],
+        found: dict[str, _Addresses],
+    ) -> pa.Array | None:
         simple: list[pa.Array] = []
         nested: list[pa.Array] = []
-        for candidate in getattr(common, kind):
+        for candidate in getattr(self.common, kind):
             array = computed.get(candidate.text) if isinstance(candidate, Sql) else at_path(columns, candidate)
             if array is None or array.null_count == rows:
                 continue
+            if kind == "ips":
+                known = found.get(str(candidate)) or addresses(array)
+                array = known.first if known.several is None else known.several
             if pa.types.is_list(array.type):
                 nested.append(array)
-                continue
-            inside = False
-            if kind == "ips":
-                array, inside = valid_addresses(array)
-            if inside:
-                nested.append(_spread_addresses(at_path(columns, str(candidate))))
             else:
                 simple.append(plain(array))
-        lists = [v for v in (list_of(simple, rows), *map(_clean, nested)) if v is not None]
-        merged = merged_lists(lists, rows)
-        if merged is not None:
-            yield f"tp_{kind}", merged
+        lists = (list_of(simple, rows), *map(without_blanks, nested))
+        return merged_lists([column for column in lists if column is not None], rows)
 
 
-def _clean(column: pa.Array | None) -> pa.Array | None:
-    return None if column is None else without_blanks(column)
+def _as_list(array: pa.Array | None) -> pa.Array | None:
+    """A custom table may map a text to a list column: it becomes a list of one."""
+    if array is None or pa.types.is_list(array.type):
+        return array
+    return list_of([plain(array).cast(pa.string())], len(array))

@@ -76,22 +76,25 @@ class Driver:
         return cls(settings, find_java(settings.java_home), rotated_log(settings.home), dump_to)
 
     def join(self) -> Gateway:
-        """Wait until the JVM listens. A JVM that dies over its archive is started again without one."""
+        """Wait until the JVM listens. One that dies is tried without its archive, which goes if that helps."""
         if self._gateway is not None:
             return self._gateway
         deadline = time.monotonic() + _PATIENCE
+        suspected = False
         answer = Path(self._info.name, "gateway")
         while not answer.exists():
             if self._process.poll() is not None:
                 if not self._archived:
                     raise self._failure(f"Spark's JVM ended with status {self._process.returncode}")
-                self.archive.discard()
                 self._release()
                 self._process = self._start(with_archive=False)
+                suspected = True
             if time.monotonic() > deadline:
                 self.close()
                 raise self._failure(f"Spark's JVM did not answer within {_PATIENCE:.0f} s")
             time.sleep(0.01)
+        if suspected:
+            self.archive.discard()
         content = answer.read_bytes()
         port, length = struct.unpack_from(">ii", content)
         self._gateway = Gateway(port, content[8 : 8 + length].decode())

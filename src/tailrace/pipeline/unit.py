@@ -7,6 +7,7 @@ from tailrace.formats import decoder
 from tailrace.formats.base import Bad, Batch, CorruptStream
 from tailrace.formats.stream import open_streams
 from tailrace.lake.identity import artifact_prefix
+from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Counts, Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.shape import Origin, Part, Shaper
 from tailrace.pipeline.waste import QuarantineWriter
@@ -51,8 +52,9 @@ class _Task:
     def __init__(self, job: Job, unit: Unit, broken: dict[int, str], verify: bool) -> None:
         self.job, self.unit, self.broken, self.verify = job, unit, broken, verify
         name = f"{unit.number:05d}-{unit.attempt}"
-        self.shaper = Shaper(job)
-        self.writer = LakeWriter(job, name)
+        enricher = Enricher(job.table)
+        self.shaper = Shaper(job, enricher)
+        self.writer = LakeWriter(job, name, enricher, self.shaper.origins)
         self.waste = QuarantineWriter(job, name)
         self.decoders = [decoder(job.table, fmt) for fmt in job.formats]
         self.outcomes: list[Outcome] = []
@@ -130,7 +132,7 @@ class _Task:
             self.waste.add(origin, bad)
         for number, counts in shaped.counts.items():
             self.outcomes[number].counts.add(counts)
-        for number, day, rows in shaped.days():
+        for number, day, rows in shaped.days(self.shaper.origins):
             dates = self.outcomes[number].dates
             dates[day] = dates.get(day, 0) + rows
 

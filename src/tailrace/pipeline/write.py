@@ -19,9 +19,11 @@ from tailrace import __version__
 from tailrace.core import TP_COLUMNS, Column, leaves
 from tailrace.core.arrow import arrow_schema
 from tailrace.lake.files import stats_json
+from tailrace.lake.identity import tp_ids
 from tailrace.lake.paths import data_path, stored_value
+from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job, WrittenFile
-from tailrace.pipeline.shape import DAY_US, EPOCH, Shaped, joined
+from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined
 
 BUFFER_BYTES = 96 << 20
 "Rows held back to be sorted together, over all days of a task."
@@ -31,6 +33,8 @@ OPEN_FILES = 64
 _REPEATED = pa.dictionary(pa.int32(), pa.string())
 _REPEATS = ("tp_table", "tp_partition", "tp_index", "tp_source_type", "tp_source_name", "tp_source_location")
 "Columns that are handed to Parquet as dictionaries: few values, so nothing is hashed row by row."
+_TIME, _POSITION, _OWNER = "tp_timestamp", " position", " owner"
+"Columns of a buffer that are not the table's own; no table can have a column of the latter two names."
 Key = tuple[str, int]
 "tp_index and the day's number."
 
@@ -38,7 +42,7 @@ Key = tuple[str, int]
 @dataclass(slots=True)
 class _Buffer:
     parts: list[dict[str, pa.Array]] = field(default_factory=list)
-    times: list[pa.Array] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
     bytes: int = 0
 
 
@@ -52,9 +56,8 @@ class _Open:
 class LakeWriter:
     """Collects shaped rows by day and index; flushes the largest heap when they outgrow the buffer."""
 
-    def __init__(self, job: Job, name: str) -> None:
-        self.job = job
-        self.name = name
+    def __init__(self, job: Job, name: str, enricher: Enricher, origins: list[Origin]) -> None:
+        self.job, self.name, self.enricher, self.origins = job, name, enricher, origins
         self.schema = arrow_schema(job.table)
         self.written = pa.schema([f.with_type(_REPEATED) if f.name in _REPEATS else f for f in self.schema])
         self.settings = parquet_settings(job.table.columns)
@@ -65,11 +68,11 @@ class LakeWriter:
         self.serial = 0
 
     def add(self, shaped: Shaped) -> None:
-        for key, columns, times in _by_key(shaped):
+        for key, columns in _by_key(shaped):
             buffer = self.buffers.setdefault(key, _Buffer())
             size = sum(array.nbytes for array in columns.values())
             buffer.parts.append(columns)
-            buffer.times.append(times)
+            buffer.sizes.append(len(columns[_TIME]))
             buffer.bytes += size
             self.buffered += size
         while self.buffered > BUFFER_BYTES:
@@ -95,9 +98,7 @@ class LakeWriter:
     def _flush(self, key: Key) -> None:
         buffer = self.buffers.pop(key)
         self.buffered -= buffer.bytes
-        times = buffer.times[0] if len(buffer.times) == 1 else pa.concat_arrays(buffer.times)
-        order = None if _ascending(times) else pc.sort_indices(times)
-        table = self._table(buffer.parts, times, order, key)
+        table = self._table(self._sorted(buffer), key)
         if key not in self.open:
             self._open(key)
         opened = self.open[key]
@@ -107,27 +108,31 @@ class LakeWriter:
         if Path(self.job.table_root, opened.path).stat().st_size > FILE_BYTES:
             self._close(key)
 
-    def _table(
-        self, parts: list[dict[str, pa.Array]], times: pa.Array, order: pa.Array | None, key: Key
-    ) -> pa.Table:
-        rows = len(times)
-        sizes = [len(p["tp_id"]) for p in parts]
-        constant = self._constants(key, rows)
+    def _sorted(self, buffer: _Buffer) -> dict[str, pa.Array]:
+        """The buffered rows as one set of columns, in order of time. Dead parts are let go on the way."""
+        names = {name: array.type for part in buffer.parts for name, array in part.items()}
+        kinds = {n: k.value_type if pa.types.is_dictionary(k) else k for n, k in names.items()}
+        times = joined([p[_TIME] for p in buffer.parts], kinds.pop(_TIME), buffer.sizes)
+        order = None if _ascending(times) else pc.sort_indices(times)
+        columns = {_TIME: times if order is None else times.take(order)}
+        for name, kind in kinds.items():
+            array = joined([p.pop(name, None) for p in buffer.parts], kind, buffer.sizes)
+            columns[name] = array if order is None else array.take(order)
+        return columns
+
+    def _table(self, columns: dict[str, pa.Array], key: Key) -> pa.Table:
+        """All columns of the lake, those made from others included."""
+        rows = len(columns[_TIME])
+        owner = columns.pop(_OWNER)
+        columns["tp_id"] = tp_ids([o.prefix for o in self.origins], owner.to_numpy(), columns.pop(_POSITION).to_numpy())
+        columns |= self.enricher.made(columns, rows) | _places(self.origins, owner) | self._constants(key, rows)
         arrays = []
         for column in self.written:
-            if column.name in constant:
-                arrays.append(constant[column.name])
-                continue
-            if column.name == "tp_timestamp":
-                array = times
-            elif any(column.name in part for part in parts):
-                array = joined([part.get(column.name) for part in parts], column.type, sizes)
-            else:
-                arrays.append(pa.nulls(rows, column.type))
-                continue
-            arrays.append(array if order is None else array.take(order))
-        plain = [a if a.type == f.type else a.cast(f.type) for a, f in zip(arrays, self.written, strict=True)]
-        return pa.table(plain, schema=self.written)
+            array = columns.get(column.name)
+            if array is None:
+                array = pa.nulls(rows, column.type)
+            arrays.append(array if array.type == column.type else array.cast(column.type))
+        return pa.table(arrays, schema=self.written)
 
     def _constants(self, key: Key, rows: int) -> dict[str, pa.Array]:
         index, day = key
@@ -180,7 +185,7 @@ def parquet_settings(columns: tuple[Column, ...]) -> dict[str, object]:
             encoding[path] = "DELTA_BINARY_PACKED"
         else:
             plain.append(f"{path}.list.element" if str(column.type).endswith("[]") else path)
-        if column.type != "json":
+        if column.type != "json" and not str(column.type).endswith("[]"):
             counted.append(path)
     return {
         "compression": "zstd",
@@ -198,11 +203,29 @@ def _ascending(times: pa.Array) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def _by_key(shaped: Shaped) -> Iterator[tuple[Key, dict[str, pa.Array], pa.Array]]:
+def _places(origins: list[Origin], owner: pa.Array) -> dict[str, pa.Array]:
+    """tp_source_type, tp_source_name, tp_source_location: few values, many rows."""
+    texts: dict[str, list[str | None]] = {
+        "tp_source_type": [o.source_type for o in origins],
+        "tp_source_name": [o.source_name for o in origins],
+        "tp_source_location": [o.location for o in origins],
+    }
+    made = {}
+    for name, values in texts.items():
+        words = list(dict.fromkeys(v for v in values if v is not None))
+        number = {word: i for i, word in enumerate(words)}
+        codes = pa.array([None if v is None else number[v] for v in values], pa.int32())
+        made[name] = pa.DictionaryArray.from_arrays(codes.take(owner), pa.array(words, pa.string()))
+    return made
+
+
+def _by_key(shaped: Shaped) -> Iterator[tuple[Key, dict[str, pa.Array]]]:
     """The rows of each day and index; usually there is but one."""
     times = shaped.timestamps
     if not len(times):
         return
+    own = {_TIME: times, _POSITION: shaped.positions, _OWNER: pa.array(shaped.owner)}
+    columns = shaped.columns | own
     days: npt.NDArray[np.int64] = np.floor_divide(times.cast(pa.int64()).to_numpy(), DAY_US)
     names = ["default"]
     codes: npt.NDArray[np.int64] = np.zeros(len(times), np.int64)
@@ -212,13 +235,12 @@ def _by_key(shaped: Shaped) -> Iterator[tuple[Key, dict[str, pa.Array], pa.Array
         codes = encoded.indices.to_numpy().astype(np.int64)
     keys = codes << 32 | (days + (1 << 24))
     if (keys == keys[0]).all():
-        yield (names[int(codes[0])], int(days[0])), shaped.columns, times
+        yield (names[int(codes[0])], int(days[0])), columns
         return
     order = np.argsort(keys, kind="stable")
-    taken = {name: array.take(pa.array(order)) for name, array in shaped.columns.items()}
-    times = times.take(pa.array(order))
+    taken = {name: array.take(pa.array(order)) for name, array in columns.items()}
     edges = np.flatnonzero(np.diff(keys[order])) + 1
     for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(order)], strict=True):
         first = order[start]
-        columns = {name: array.slice(start, end - start) for name, array in taken.items()}
-        yield (names[int(codes[first])], int(days[first])), columns, times.slice(start, end - start)
+        some = {name: array.slice(start, end - start) for name, array in taken.items()}
+        yield (names[int(codes[first])], int(days[first])), some

@@ -5,13 +5,18 @@ from tailrace.core import Common, Layout, Preset, Table, col
 REQUEST = (("request", ("request_method", "request_uri", "server_protocol")),)
 COMMON_TEXT = '%h %l %u %t "%r" %>s %b'
 COMBINED_TEXT = f'{COMMON_TEXT} "%{{Referer}}i" "%{{User-Agent}}i"'
+SSL_REQUEST_TEXT = '%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x "%r" %b'
 COMMON = Layout(COMMON_TEXT, dialect="apache", split=REQUEST)
 COMBINED = Layout(COMBINED_TEXT, dialect="apache", split=REQUEST)
 DEFAULT = Layout(
     COMBINED_TEXT,
     dialect="apache",
     split=REQUEST,
-    also=(COMMON_TEXT, f"%v:%p {COMBINED_TEXT}", f"%v {COMBINED_TEXT}"),
+    also=(
+        COMMON_TEXT,
+        *(f"{host} {text}" for text in (COMBINED_TEXT, COMMON_TEXT) for host in ("%v:%p", "%v")),
+        SSL_REQUEST_TEXT,
+    ),
 )
 
 TABLE = Table(

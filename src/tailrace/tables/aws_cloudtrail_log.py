@@ -4,14 +4,10 @@ from tailrace.core import Common, Json, Sql, Table, col, struct
 
 # Resources are named by ARN; people search for the account, bucket, instance or volume inside it as well.
 RESOURCE_NAMES = """
-case when resources is not null then (
-  select list_concat(arns,
-    list_transform(arns, lambda a: split_part(a, ':', 5)),
-    list_transform(list_filter(arns, lambda a: split_part(a, ':', 3) = 's3'),
-                   lambda a: split_part(split_part(a, ':', 6), '/', 1)),
-    list_transform(list_filter(arns, lambda a: split_part(a, ':', 3) = 'ec2'),
-                   lambda a: split_part(a, '/', 2)))
-  from (select json_extract_string(resources, '$[*].ARN') as arns)) end
+flatten(list_transform(json_extract_string(resources, '$[*].ARN'), lambda a: [
+  a, split_part(a, ':', 5),
+  case split_part(a, ':', 3) when 's3' then split_part(split_part(a, ':', 6), '/', 1)
+                             when 'ec2' then split_part(a, '/', 2) end]))
 """
 ACCESS_KEY = (
     "case when starts_with(user_identity.access_key_id, 'AKIA') then user_identity.access_key_id end"

@@ -2,10 +2,28 @@
 
 from tailrace.core import At, Common, Layout, Preset, Table, col
 
-COMBINED = Layout(
-    '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"',
+REQUEST = (("request", ("request_method", "request_uri", "server_protocol")),)
+COMBINED_TEXT = (
+    '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'
+)
+COMBINED = Layout(COMBINED_TEXT, dialect="nginx", split=REQUEST)
+MAIN_TEXT = f'{COMBINED_TEXT} "$http_x_forwarded_for"'
+MAIN = Layout(MAIN_TEXT, dialect="nginx", split=REQUEST)
+# What people most often put in front: the host, with or without port, and the addresses of proxies.
+FRONTS = (
+    "$host:$server_port",
+    "$host",
+    '"$http_x_forwarded_for"',
+    "$http_x_forwarded_for",
+    '$host:$server_port "$http_x_forwarded_for"',
+    '$host "$http_x_forwarded_for"',
+    "$host $http_x_forwarded_for",
+)
+DEFAULT = Layout(
+    COMBINED_TEXT,
     dialect="nginx",
-    split=(("request", ("request_method", "request_uri", "server_protocol")),),
+    split=REQUEST,
+    also=(MAIN_TEXT, *(f"{front} {COMBINED_TEXT}" for front in FRONTS)),
 )
 LOCAL_TIME = "%d/%b/%Y:%H:%M:%S %z"
 
@@ -13,8 +31,11 @@ TABLE = Table(
     name="nginx_access_log",
     doc="Requests served by nginx.",
     null="-",
-    format=COMBINED,
-    presets=(Preset("combined", COMBINED, "nginx's own default."),),
+    format=DEFAULT,
+    presets=(
+        Preset("combined", COMBINED, "nginx's own default."),
+        Preset("main", MAIN, "What the packaged nginx.conf calls `main`."),
+    ),
     columns=(
         col("remote_addr", doc="Address of the client."),
         col("host", doc="Host of the request line, of the Host header, or the server's name."),

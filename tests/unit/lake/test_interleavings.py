@@ -1,4 +1,4 @@
-"""Several collectors on one partition without a lock, their steps in random order, killed or woken at will."""
+"""Several collectors on one partition without a lock: steps in random order, some killed, some asleep."""
 
 from __future__ import annotations
 
