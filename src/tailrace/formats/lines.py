@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -41,14 +41,24 @@ class LineBlock:
         return self.buffer[self.starts[line] : self.ends[line]] if original is None else original
 
     def narrowed(self, lines: Positions) -> LineBlock:
-        """A block of these lines alone."""
-        lengths = (self.ends - self.starts)[lines]
-        ends = np.cumsum(lengths + 1) - 1
-        spans = zip(self.starts[lines].tolist(), self.ends[lines].tolist(), strict=True)
-        buffer = b"".join([self.buffer[start:end] + b"\n" for start, end in spans])
+        """A block of these lines alone; `lines` ascend."""
+        if not len(lines):
+            return LineBlock(b"", lines, lines, lines)
+        starts, ends = self.starts[lines], self.ends[lines]
+        # Two bytes lie between neighbours at most, so whatever is longer was left out before.
+        breaks = np.flatnonzero((np.diff(lines) != 1) | (starts[1:] - ends[:-1] > 2)) + 1
+        firsts, lasts = np.r_[0, breaks], np.r_[breaks, len(lines)] - 1
+        begins, stops = starts[firsts], ends[lasts]
+        if len(lines) == len(self) and not len(breaks) and not begins[0] and len(self.buffer) - stops[0] <= 2:
+            return replace(self, bad=[])
+        runs = zip(begins.tolist(), stops.tolist(), strict=True)
+        view = memoryview(self.buffer)
+        buffer = b"".join([piece for start, end in runs for piece in (view[start:end], b"\n")])
+        shifts = np.cumsum(stops - begins + 1) - (stops + 1)
+        shift = np.repeat(shifts, lasts - firsts + 1)
         numbers = enumerate(lines.tolist()) if self.originals else ()
         originals = {new: self.originals[old] for new, old in numbers if old in self.originals}
-        return LineBlock(buffer, ends - lengths, ends, self.positions[lines], [], originals)
+        return LineBlock(buffer, starts + shift, ends + shift, self.positions[lines], [], originals)
 
     def refuse(self, line: int, reason: str) -> Bad:
         """The quarantine entry for a line."""

@@ -1,0 +1,292 @@
+"""The delimited engine: character-separated values → batches of a table's columns."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.core import Delimited, Struct, Table
+from tailrace.formats.base import Bad, Batch, Positions, Stream
+from tailrace.formats.casts import native_type
+from tailrace.formats.csv_reader import CsvReader
+from tailrace.formats.fit import Fitter, Texts
+from tailrace.formats.lines import LineBlock, cut_lines, merged
+from tailrace.formats.records import record_block, records_of
+
+_STAND_INS = [bytes([code]) for code in (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))]
+_BLANKS = b" \t"
+
+
+def delimited_decoder(table: Table, fmt: Delimited) -> DelimitedDecoder:
+    """The decoder of a table's records written as `fmt` says."""
+    return DelimitedDecoder(table, fmt)
+
+
+class DelimitedDecoder:
+    """Reads streams of delimited records; each may have a header of its own."""
+
+    def __init__(self, table: Table, fmt: Delimited) -> None:
+        sources = dict(fmt.field_map)
+        columns = tuple(replace(c, src=sources.get(c.name, c.src)) for c in table.columns)
+        self.table = replace(table, columns=columns)
+        # An escape that is the usual quote means nothing where there are no quotes.
+        self.fmt = fmt if fmt.quote or fmt.escape != '"' else replace(fmt, escape="")
+        self.proper = re.compile(_grammar(self.fmt))
+        self.expected = fmt.fields or tuple(
+            c.src or c.name for c in columns if c.sql is None and not isinstance(c.type, Struct)
+        )
+
+    def decode(self, stream: Stream) -> Iterator[Batch]:
+        """Batches in order of the stream."""
+        reading = _Reading(self)
+        held: LineBlock | None = None
+        for block in cut_lines(stream):
+            block = block if held is None else merged([held, block])
+            held, batches = reading.read(block, final=False)
+            yield from batches
+        if held is not None:
+            yield from reading.read(held, final=True)[1]
+
+
+class _Reading:
+    """One stream: what its header says, and the reader made from it."""
+
+    def __init__(self, decoder: DelimitedDecoder) -> None:
+        self.table = decoder.table
+        self.fmt = decoder.fmt
+        self.expected = decoder.expected
+        self.proper = decoder.proper
+        self.names: tuple[str, ...] = ()
+        self.header = b""
+        self.fitter = Fitter(self.table, ())
+        self.types: dict[str, pa.DataType] = {}
+
+    def read(self, block: LineBlock, final: bool) -> tuple[LineBlock | None, list[Batch]]:
+        """What has to wait for the next block, and the batches of the rest."""
+        fmt = self.fmt
+        found = records_of(block, fmt.quote, fmt.escape, fmt.comment, final)
+        held = None
+        if found.waiting < len(block):
+            held = block.narrowed(np.arange(found.waiting, len(block)))
+        bad = block.bad + [block.refuse(line, "delimited: quote not closed") for line in found.unclosed]
+        records = record_block(block, found.firsts, found.lasts)
+        values = self._values(records)
+        skipped = len(records) - len(values)
+        batches: list[Batch] = []
+        if len(values):
+            several = np.flatnonzero((found.lasts - found.firsts)[values]).tolist()
+            apart = [n for n in several if not self.proper.fullmatch(records.raw(int(values[n])))]
+            whole = records.narrowed(np.delete(values, apart))
+            batches, refused = self._rows(whole, newlines=len(several) > len(apart))
+            bad += [whole.refuse(n, reason) for n, reason in refused.items()]
+            for n in apart:  # not a record of several lines after all: each line for itself
+                more, wrong = self._lines_of(records, int(values[n]))
+                batches += more
+                bad += wrong
+        if bad or skipped:
+            batches.append(Batch({}, np.empty(0, np.int64), block.raw, bad=bad, skipped=skipped))
+        return held, batches
+
+    def _lines_of(self, whole: LineBlock, record: int) -> tuple[list[Batch], list[Bad]]:
+        raw = whole.raw(record)
+        block = next(cut_lines(_Once(raw)))
+        block.positions = block.positions + whole.positions[record]
+        odd = [n for n in range(len(block)) if block.raw(n).count(self.fmt.quote.encode()) % 2]
+        bad = [block.refuse(n, "delimited: quote not closed") for n in odd]
+        even = np.setdiff1d(np.arange(len(block)), odd)
+        if not len(even):
+            return [], bad
+        lines = block.narrowed(even)
+        batches, refused = self._rows(lines, newlines=False)
+        return batches, bad + [lines.refuse(n, reason) for n, reason in refused.items()]
+
+    def _values(self, records: LineBlock) -> Positions:
+        """Records that hold values: no blank lines, comments or headers."""
+        skip = records.starts == records.ends
+        data = np.frombuffer(records.buffer, np.uint8)
+        firsts = data[np.minimum(records.starts, max(len(data) - 1, 0))]
+        signs = list(_BLANKS) + ([self.fmt.comment.encode()[0]] if self.fmt.comment else [])
+        for line in np.flatnonzero(np.isin(firsts, signs) & ~skip).tolist():
+            raw = records.raw(line)
+            comment = self.fmt.comment and raw.startswith(self.fmt.comment.encode())
+            skip[line] = bool(comment) or not raw.strip(_BLANKS)
+        if not self.names and not skip.all():
+            self._begin(records.raw(int(np.argmin(skip))))
+        if self.header:  # files that were joined repeat it
+            same = np.flatnonzero((records.ends - records.starts == len(self.header)) & ~skip)
+            skip[[line for line in same.tolist() if records.raw(line) == self.header]] = True
+        return np.flatnonzero(~skip)
+
+    def _begin(self, first: bytes) -> None:
+        """Takes the names of the fields from the first record, or from what the format says."""
+        words = self._split(first)
+        known = {name.casefold(): name for name in self.expected}
+        named = sum(word.strip().casefold() in known for word in words)
+        has_header = (
+            self.fmt.header if self.fmt.header is not None else 2 * named >= max(len(self.expected), 1)
+        )
+        if has_header:
+            self.header = first
+            names = [known.get(word.strip().casefold(), word.strip()) for word in words]
+        elif self.fmt.fields:
+            names = list(self.fmt.fields)
+        else:
+            names = [*self.expected, *(f"field_{n + 1}" for n in range(len(self.expected), len(words)))]
+            names = names[: len(words)]
+        self.names = tuple(_distinct(names))
+        self.fitter = Fitter(self.table, self.names)
+        for name in self.names:
+            column = self.fitter.column_of(name)
+            kind = native_type(column) if column is not None and column.null_if is None else None
+            if kind is not None:
+                self.types[name] = kind
+
+    def _split(self, record: bytes) -> list[str]:
+        """The fields of one record, read by Python's own module."""
+        fmt = self.fmt
+        (separator,), (text,) = _single(fmt, [record])
+        lines = text.decode(errors="replace").splitlines(keepends=True)
+        escape = fmt.escape if fmt.escape and fmt.escape != fmt.quote else None
+        reader = csv.reader(
+            lines,
+            delimiter=chr(separator),
+            quotechar=fmt.quote or None,
+            escapechar=escape,
+            quoting=csv.QUOTE_MINIMAL if fmt.quote else csv.QUOTE_NONE,
+        )
+        return next(reader, [])
+
+    def _rows(self, block: LineBlock, newlines: bool) -> tuple[list[Batch], dict[int, str]]:
+        """Batches of the records that have the right fields, and the others with the reason."""
+        if not len(block):
+            return [], {}
+        separator, (buffer,) = _single(self.fmt, [block.buffer])
+        hidden = _free(buffer) if _has_returns(block) and not newlines else b""
+        if hidden:
+            buffer = re.sub(rb"\r(?!\n)", hidden, buffer)
+        fmt = self.fmt
+        doubled = fmt.escape == fmt.quote
+        reader = CsvReader(
+            self.names,
+            self.types,
+            [text for text in (fmt.null_str or "", self.table.null) if text is not None],
+            delimiter=separator.decode(),
+            quote_char=fmt.quote or False,
+            double_quote=doubled,
+            escape_char=False if doubled or not fmt.escape else fmt.escape,
+            newlines_in_values=newlines,
+        )
+        try:
+            fields, refused = reader.read(buffer)
+            rows = len(block) - len(refused)
+            if any(len(array) != rows for array in fields.values()):
+                return self._halves(block, newlines)
+        except pa.ArrowInvalid:
+            return self._halves(block, newlines)
+        self.types = {n: t for n, t in reader.types.items() if not pa.types.is_string(t)}
+        wanted = len(self.names)
+        reasons = {n: f"delimited: {count} fields instead of {wanted}" for n, count in refused.items()}
+        kept = np.setdiff1d(np.arange(len(block)), list(refused)) if refused else np.arange(len(block))
+        if not len(kept):
+            return [], reasons
+        if hidden:
+            fields = {name: _shown(array, hidden) for name, array in fields.items()}
+        return [self._batch(block, kept, fields)], reasons
+
+    def _halves(self, block: LineBlock, newlines: bool) -> tuple[list[Batch], dict[int, str]]:
+        """Finds the record that the reader cannot take, and reads the others without it."""
+        if len(block) == 1:
+            return [], {0: "delimited: invalid"}
+        batches: list[Batch] = []
+        reasons: dict[int, str] = {}
+        middle = len(block) // 2
+        for start, end in ((0, middle), (middle, len(block))):
+            done, refused = self._rows(block.narrowed(np.arange(start, end)), newlines)
+            batches += done
+            reasons |= {start + n: reason for n, reason in refused.items()}
+        return batches, reasons
+
+    def _batch(self, block: LineBlock, kept: Positions, fields: Texts) -> Batch:
+        invalid = np.flatnonzero(np.isin(kept, list(block.originals))).tolist() if block.originals else []
+        columns, extra, flagged = self.fitter.fit(fields, len(kept), marked=True, invalid=invalid)
+        raw = block.raw
+        return Batch(columns, block.positions[kept], lambda row: raw(int(kept[row])), extra, flagged)
+
+
+class _Once:
+    """A stream of one piece."""
+
+    truncated = False
+
+    def __init__(self, piece: bytes) -> None:
+        self.piece = piece
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.piece
+
+
+def _grammar(fmt: Delimited) -> bytes:
+    """A record as it should be: fields that are quoted as a whole, or hold neither quote nor line end."""
+    parted = rb"[ \t]+" if fmt.delimiter == r"\s" else re.escape(fmt.delimiter.encode())
+    plain = rb"(?:(?!%s)[^\n])*" % parted
+    if fmt.quote:
+        quote = re.escape(fmt.quote.encode())
+        plain = rb"(?:(?!%s|%s)[^\n])*" % (parted, quote)
+        within = rb"[^%s]|%s%s" % (quote, quote, quote)
+        if fmt.escape and fmt.escape != fmt.quote:
+            within = rb"(?!%s|%s).|%s." % (
+                quote,
+                re.escape(fmt.escape.encode()),
+                re.escape(fmt.escape.encode()),
+            )
+        plain = rb"(?:%s(?:%s)*%s|%s)" % (quote, within, quote, plain)
+    return rb"(?s)%s(?:%s%s)*\s*" % (plain, parted, plain)
+
+
+def _single(fmt: Delimited, buffers: list[bytes]) -> tuple[bytes, list[bytes]]:
+    """A delimiter of one character, and the buffers written with it."""
+    delimiter = fmt.delimiter.encode()
+    if len(delimiter) == 1:
+        return delimiter, buffers
+    stand_in = _free(b"".join(buffers))
+    blanks = fmt.delimiter == r"\s"
+    quote = re.escape(fmt.quote.encode())
+    parted = rb"[ \t]+" if blanks else re.escape(delimiter)
+    out = []
+    for buffer in buffers:
+        if blanks:
+            buffer = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", buffer)
+        if quote and fmt.quote.encode() in buffer:
+            pattern = rb"(%s(?:[^%s]|%s%s)*%s)|%s" % (quote, quote, quote, quote, quote, parted)
+            out.append(re.sub(pattern, lambda m: m[1] or stand_in, buffer))
+        else:
+            out.append(re.sub(parted, stand_in, buffer))
+    return stand_in, out
+
+
+def _free(buffer: bytes) -> bytes:
+    """A control character that the buffer does not hold."""
+    return next((sign for sign in _STAND_INS if sign not in buffer), _STAND_INS[0])
+
+
+def _has_returns(block: LineBlock) -> bool:
+    """Is there a return inside a record? The reader would end the record there."""
+    return b"\r" in block.buffer and re.search(rb"\r(?!\n)", block.buffer) is not None
+
+
+def _shown(array: pa.Array, hidden: bytes) -> pa.Array:
+    return pc.replace_substring(array, hidden.decode(), "\r") if pa.types.is_string(array.type) else array
+
+
+def _distinct(names: list[str]) -> Iterator[str]:
+    seen: dict[str, int] = {}
+    for place, name in enumerate(names):
+        name = name or f"field_{place + 1}"
+        seen[name] = number = seen.get(name, 0) + 1
+        yield name if number == 1 else f"{name}_{number}"
