@@ -12,22 +12,24 @@ STAGED = ".tmp"
 
 
 def put_if_absent(path: Path, data: bytes, owner: str) -> bool:
-    """Create the object; False when it exists, or when someone cleared away what was staged for it."""
-    staged = _stage(path, data, owner)
-    reached("segment-staged")
-    try:
-        os.link(staged, path)
-    except (FileExistsError, FileNotFoundError):
-        return False
-    finally:
-        staged.unlink(missing_ok=True)
-    return True
+    """Create the object; False when it exists."""
+    while True:
+        staged = _stage(path, data, owner)
+        reached("segment-staged")
+        # A run that takes this one for dead may clear away what it staged: then stage it again.
+        with suppress(FileNotFoundError):
+            try:
+                os.link(staged, path)
+                return True
+            except FileExistsError:
+                return False
+            finally:
+                staged.unlink(missing_ok=True)
 
 
 def put(path: Path, data: bytes, owner: str) -> None:
     """Create or replace the object in one step."""
     while True:
-        # A run that takes this one for dead may clear away what it staged: then stage it again.
         with suppress(FileNotFoundError):
             os.replace(_stage(path, data, owner), path)
             return

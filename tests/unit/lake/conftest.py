@@ -62,7 +62,9 @@ def write(
     schema: pa.Schema = SCHEMA,
 ) -> DataFile:
     """A data file with `rows` rows of each artifact."""
-    ids = pa.concat_arrays([tp_ids([artifact_prefix(uri)], np.zeros(rows, np.int32), np.arange(rows)) for uri in uris])
+    ids = pa.concat_arrays(
+        [tp_ids([artifact_prefix(uri)], np.zeros(rows, np.int32), np.arange(rows)) for uri in uris]
+    )
     count, stored = len(ids), stored_value(index)
     values = {
         "body": ["{}"] * count,
