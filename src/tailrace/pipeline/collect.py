@@ -19,6 +19,7 @@ from tailrace.lake.intents import read_ledger
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 from tailrace.lake.runs import new_run_id
+from tailrace.pipeline.failure import JVM_DIED, spark_failure
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.plan import by_day, plan_groups
 from tailrace.pipeline.prepare import (
@@ -88,15 +89,15 @@ class Collection:
         self.reports: list[PartitionReport] = []
 
     def collect(self, specs: Iterable[PartitionSpec]) -> list[PartitionReport]:
-        """Collects them all; what goes wrong in one does not stop the others."""
-        with self.pool:
-            for spec in specs:
-                report = PartitionReport(spec.full_name)
-                self.reports.append(report)
-                self._begin(spec, report)
-                self._advance(timeout=0)
-            while self.sent:
-                self._advance(timeout=None)
+        """Collects them all; what goes wrong in one does not stop the others. After an exception: `abandon`."""
+        for spec in specs:
+            report = PartitionReport(spec.full_name)
+            self.reports.append(report)
+            self._begin(spec, report)
+            self._advance(timeout=0)
+        while self.sent:
+            self._advance(timeout=None)
+        self.pool.shutdown()
         return self.reports
 
     def abandon(self) -> None:
@@ -196,7 +197,11 @@ class Collection:
         if isinstance(error, TailraceError) or (error is not None and not isinstance(error, Exception)):
             raise error
         if error is not None:
-            results = [UnitResult(u.number, error=_first_line(error)) for u in sent.units]
+            failure = spark_failure(error)
+            if failure.code == JVM_DIED:
+                self._lose(sent.active.report, failure)
+                return []
+            results = [UnitResult(u.number, error=failure.message, hint=failure.hint) for u in sent.units]
         else:
             results = future.result()
         spoiled: set[date | None] = set()
@@ -212,6 +217,12 @@ class Collection:
                 self._roll_back(sent.active.report, unit, result)
         pairs = zip(sent.units, results, strict=True)
         return [(sent.job, u, r) for u, r in pairs if r.error is None and not u.days & spoiled]
+
+    def _lose(self, report: PartitionReport, failure: TailraceError) -> None:
+        """Without its JVM a partition gets no further; what has been committed stays."""
+        if all(trouble.code != failure.code for trouble in report.troubles):
+            message = f"{failure.message}; what was not committed was rolled back and is tried again by the next run"
+            report.troubles.append(Trouble(report.name, message, failure.code, failure.hint))
 
     def _roll_back(self, report: PartitionReport, unit: Unit, result: UnitResult) -> None:
         day = next(iter(unit.days))
@@ -236,8 +247,3 @@ class Collection:
                 message = f"cannot clear away temporary files: {error.strerror or error}"
                 active.report.troubles.append(Trouble(active.report.name, message, "lake.io"))
         active.report.seconds = time.monotonic() - active.began
-
-
-def _first_line(error: BaseException) -> str:
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tailrace.core.errors import TailraceError
 
+JVM_DIED = "spark.jvm-died"
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
 _JVM_DIED = (
     "Py4JNetworkError",
@@ -31,7 +32,7 @@ def spark_failure(failure: Exception, home: Path | None = None) -> TailraceError
     if any(sign in text for sign in _JVM_DIED):
         return TailraceError(
             "Spark's JVM was killed or crashed",
-            code="spark.jvm-died",
+            code=JVM_DIED,
             where=where,
             hint="if memory ran out: --spark-conf spark.driver.memory=2g; the log says more",
         )
