@@ -76,7 +76,7 @@ class Driver:
         return cls(settings, find_java(settings.java_home), rotated_log(settings.home), dump_to)
 
     def join(self) -> Gateway:
-        """Wait until the JVM listens. One that dies is tried without its archive, which goes if that helps."""
+        """Wait until it listens. A JVM that dies is tried without its archive, which goes if that helps."""
         if self._gateway is not None:
             return self._gateway
         deadline = time.monotonic() + _PATIENCE

@@ -35,7 +35,7 @@ LOCAL = {
 """Further defaults where driver and executor are one JVM."""
 
 SMALL_PLANS = {
-    # The JVM handles a few rows per job: 1,000 classes fewer to load and a fifth less to compile in the first one.
+    # The JVM handles a few rows per job: 1,000 classes fewer to load, a fifth less to compile in the first.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",

@@ -100,6 +100,19 @@ def test_jvm_that_dies_of_its_archive_starts_again_without(tmp_path: Path) -> No
     driver.close(wait=10)
 
 
+def test_archive_survives_a_jvm_that_dies_of_something_else(tmp_path: Path) -> None:
+    settings = settle(options(tmp_path, "exit 1\n"))
+    driver = Driver.launch(settings)
+    driver.close()
+    driver.archive.path.parent.mkdir(parents=True, exist_ok=True)
+    driver.archive.path.write_bytes(b"good")
+    driver = Driver.launch(settings)
+    with pytest.raises(TailraceError):
+        driver.join()
+    driver.close()
+    assert driver.archive.path.exists()
+
+
 def test_unjoined_jvm_is_killed_at_once(tmp_path: Path) -> None:
     driver = Driver.launch(settle(options(tmp_path, "exec sleep 60\n")))
     begun = time.monotonic()

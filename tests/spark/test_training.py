@@ -1,0 +1,60 @@
+"""The class-data archive with a real JVM: made once, used, and no obstacle when it is damaged."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from tailrace.pipeline.session import SessionOptions, session
+home = Path(sys.argv[1])
+conf = {"spark.driver.extraJavaOptions": f"-Xlog:class+load:file={home}/classes.log"}
+with session(SessionOptions("local[1]", home=home, conf=conf)) as spark:
+    print(spark.range(3).count())
+"""
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def run(cache: Path, *command: str) -> str:
+    env = {**os.environ, "TAILRACE_CACHE_DIR": str(cache), "TAILRACE_ARCHIVE": "off"}
+    done = subprocess.run([sys.executable, *command], env=env, capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def classes_from_archive(home: Path) -> int:
+    return (home / "classes.log").read_text().count("shared objects file")
+
+
+def test_archive_is_made_and_used(cache: Path, tmp_path: Path) -> None:
+    assert run(cache, "-c", PROGRAM, str(tmp_path)) == "3\n"
+    without = classes_from_archive(tmp_path)
+    run(cache, "-m", "tailrace.pipeline.training")
+    assert [path.suffix for path in (cache / "classes").iterdir() if path.suffix != ".lock"] in (
+        [".jsa"],
+        [".aot"],
+    )
+    assert run(cache, "-c", PROGRAM, str(tmp_path)) == "3\n"
+    assert classes_from_archive(tmp_path) > without + 5000
+
+
+@pytest.mark.parametrize("damage", ["cut", "scribble"])
+def test_damaged_archive_is_no_obstacle(cache: Path, tmp_path: Path, damage: str) -> None:
+    [archive] = [path for path in (cache / "classes").iterdir() if path.suffix in (".jsa", ".aot")]
+    archive.chmod(0o644)
+    with archive.open("r+b") as file:
+        if damage == "cut":
+            file.truncate(archive.stat().st_size // 2)
+        else:
+            file.write(b"\xff" * 4096)
+    assert run(cache, "-c", PROGRAM, str(tmp_path)) == "3\n"
