@@ -1,0 +1,123 @@
+"""`tailrace doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+
+import click
+
+from tailrace.cli.options import Context, everywhere
+
+MANY_FILES = 100_000
+LITTLE_SPACE = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    "ok, warning or error."
+    detail: str
+    hint: str | None = None
+
+
+@click.command("doctor")
+@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="Form of the report.")
+@everywhere
+def command(context: Context, output: str) -> None:
+    """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM."""
+    findings = [f for check in (_python, _java, _spark, _home, _config, _lake) for f in _careful(check, context)]
+    if output == "json":
+        click.echo(json.dumps([asdict(f) for f in findings], indent=2))
+    else:
+        colours = {"ok": "green", "warning": "yellow", "error": "red"}
+        for f in findings:
+            click.echo(f"{click.style(f.state.ljust(7), fg=colours[f.state])}  {f.name.ljust(13)}  {f.detail}")
+            if f.hint:
+                click.echo(f"{' ' * 9}{' ' * 15}hint: {f.hint}")
+    sys.exit(any(f.state == "error" for f in findings))
+
+
+def _careful(check: Callable[[Context], Iterator[Finding]], context: Context) -> Iterator[Finding]:
+    from tailrace.core import TailraceError
+
+    try:
+        yield from check(context)
+    except TailraceError as error:
+        yield Finding(check.__name__.strip("_"), "error", str(error), error.hint)
+
+
+def _python(context: Context) -> Iterator[Finding]:
+    from importlib.metadata import version
+
+    from tailrace import __version__
+
+    names = ("pyspark", "pyarrow", "duckdb", "deltalake", "msgspec")
+    yield Finding("tailrace", "ok", __version__)
+    packages = ", ".join(f"{name} {version(name)}" for name in names)
+    yield Finding("python", "ok", f"{sys.version.split()[0]} at {sys.executable}; {packages}")
+
+
+def _java(context: Context) -> Iterator[Finding]:
+    from tailrace.pipeline.java import find_java
+
+    java = find_java(context.java_home)
+    yield Finding("java", "ok", f"{java.version} at {java.home} ({java.origin})")
+
+
+def _spark(context: Context) -> Iterator[Finding]:
+    from tailrace.cli.settings import session_options
+    from tailrace.pipeline.options import settle
+
+    settings = settle(session_options(context))
+    yield Finding("spark", "ok", f"would run on {settings.remote or settings.master}; {os.cpu_count()} cores here")
+
+
+def _home(context: Context) -> Iterator[Finding]:
+    home = context.home_path
+    existing = next(p for p in (home, *home.parents) if p.exists())
+    if not os.access(existing, os.W_OK):
+        yield Finding("home", "error", f"{home} cannot be written", "choose another with --home or TAILRACE_HOME")
+        return
+    free = shutil.disk_usage(existing).free
+    state = "ok" if free > LITTLE_SPACE else "warning"
+    yield Finding("home", state, f"{home}, {free / 1e9:.1f} GB free", None if state == "ok" else "make some space")
+
+
+def _config(context: Context) -> Iterator[Finding]:
+    from tailrace.cli.settings import load_config
+
+    config = load_config(context)
+    yield Finding("configuration", "ok", f"{len(config.files)} files, {len(config.partitions)} partitions")
+    for warning in config.warnings:
+        yield Finding("configuration", "warning", str(warning), warning.hint)
+
+
+def _lake(context: Context) -> Iterator[Finding]:
+    from tailrace.cli.settings import open_lake
+    from tailrace.cli.summary import size
+    from tailrace.lake.snapshot import snapshot, table_extent, tables
+
+    lake = open_lake(context)
+    names = tables(lake)
+    if not names:
+        yield Finding("lake", "ok", f"{lake.data_root} holds no table yet")
+    for name in names:
+        found = snapshot(lake, name)
+        extent = table_extent(found)
+        missing = [p for p in found.files["path"].to_pylist() if not (found.root / p).exists()]
+        detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
+        if missing:
+            hint = "restore them from a backup, or collect the days again"
+            yield Finding(name, "error", f"{len(missing)} of {extent.files} files are missing, e.g. {missing[0]}", hint)
+        elif extent.files > MANY_FILES:
+            yield Finding(name, "warning", detail, "so many files make commits and queries slow")
+        else:
+            yield Finding(name, "ok", detail)
