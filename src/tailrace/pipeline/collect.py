@@ -89,7 +89,7 @@ class Collection:
         self.reports: list[PartitionReport] = []
 
     def collect(self, specs: Iterable[PartitionSpec]) -> list[PartitionReport]:
-        """Collects them all; what goes wrong in one does not stop the others. After an exception: `abandon`."""
+        """Collects them all; what goes wrong in one does not stop the others. If it raises: `abandon`."""
         for spec in specs:
             report = PartitionReport(spec.full_name)
             self.reports.append(report)
@@ -221,7 +221,7 @@ class Collection:
     def _lose(self, report: PartitionReport, failure: TailraceError) -> None:
         """Without its JVM a partition gets no further; what has been committed stays."""
         if all(trouble.code != failure.code for trouble in report.troubles):
-            message = f"{failure.message}; what was not committed was rolled back and is tried again by the next run"
+            message = f"{failure.message}; the next run collects what was not committed"
             report.troubles.append(Trouble(report.name, message, failure.code, failure.hint))
 
     def _roll_back(self, report: PartitionReport, unit: Unit, result: UnitResult) -> None:
