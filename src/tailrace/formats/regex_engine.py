@@ -10,20 +10,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core import DataError, Grok, Regex, Table, col
+from tailrace.core import Grok, Regex, Table, col
 from tailrace.formats.base import Batch, Decoder, Positions, Stream
 from tailrace.formats.casts import cast_texts
+from tailrace.formats.cutting import Cutting
 from tailrace.formats.fit import Fitter
 from tailrace.formats.grok import Expression, compiled
 from tailrace.formats.lines import LineBlock, cut_lines
-from tailrace.formats.matchers import LINE_SECONDS, Backtracking, Cutting, Matched, Matcher, Re2, portable
+from tailrace.formats.matchers import LINE_SECONDS, Backtracking, Matched, Matcher, Re2, portable
 from tailrace.formats.regex_split import split
 
 SAMPLE = 1000
 "Lines on which the matchers are timed."
 _FEW = 100
 _RETURN = 13
-_MOST_TIMEOUTS = 100
 
 
 def regex_decoder(table: Table, format: Regex | Grok) -> Decoder:
@@ -79,7 +79,6 @@ class RegexDecoder:
         self.fitter = Fitter(table, expression.fields)
         self.candidates = matchers(expression)
         self.chosen: Matcher | None = None if len(self.candidates) > 1 else self.candidates[0]
-        self.timeouts = 0
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         for block in cut_lines(stream):
@@ -88,7 +87,6 @@ class RegexDecoder:
     def _batch(self, block: LineBlock) -> Batch:
         lines, filled = _texts(block)
         matched = self._matcher(lines).match(lines)
-        self._count(len(matched.slow))
         rows = filled[matched.ok]
         place = {int(line): row for row, line in enumerate(rows)} if block.originals else {}
         invalid = [place[line] for line in block.originals if line in place]
@@ -135,16 +133,6 @@ class RegexDecoder:
 
     def _reason(self, slow: bool) -> str:
         return f"{self.expression.kind}: {f'no answer within {LINE_SECONDS} s' if slow else 'no match'}"
-
-    def _count(self, timeouts: int) -> None:
-        self.timeouts += timeouts
-        if self.timeouts > _MOST_TIMEOUTS:
-            raise DataError(
-                f"the {self.expression.kind} pattern '{self.expression.source}' took more than "
-                f"{LINE_SECONDS} s on more than {_MOST_TIMEOUTS} lines",
-                code="data.slow-pattern",
-                hint="rewrite it without nested repetitions or lookaround",
-            )
 
 
 def _texts(block: LineBlock) -> tuple[pa.StringArray, Positions]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from tailrace.formats.grok_patterns import standard_patterns
 from tailrace.formats.regex_tree import Node, mask, parse
 
 _QUOTE = mask('"')
@@ -52,10 +53,17 @@ class Split:
     "How many quotes a line must have; 0 = it does not matter."
     to_end: bool
     "The last part must reach the end of the line."
+    shunned: str
+    "Characters that a line must not have."
 
 
 def split(text: str) -> Split | None:
     """The expression cut so that a line splits in one way at most; None if that leaves it whole."""
+    # Without the other two kinds of quotes in a line, a quoted string is one between double quotes.
+    patterns = standard_patterns()
+    narrowed = text.replace(patterns["QUOTEDSTRING"], patterns["DQS"])
+    shunned = "" if narrowed == text else "'`"
+    text = narrowed
     nodes, to_end = _body(text)
     if nodes is None:
         return None
@@ -63,7 +71,7 @@ def split(text: str) -> Split | None:
     parts = _Cutter(text, guarded=quotes > 0).cut(nodes, None, None)
     if parts is None or sum(isinstance(part, Leaf) for part in parts) < 2:
         return None
-    return Split(tuple(parts), quotes, to_end)
+    return Split(tuple(parts), quotes, to_end, shunned)
 
 
 def _body(text: str) -> tuple[tuple[Node, ...] | None, bool]:

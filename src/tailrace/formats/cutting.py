@@ -1,0 +1,118 @@
+"""Lines cut at literals: a loose expression finds the pieces, then each piece is held against its leaf."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.formats.matchers import Mask, Matched, Matcher, Re2, bools, filled, fours, only, portable
+from tailrace.formats.regex_split import Leaf, Mark, Part, Split
+
+
+class Cutting:
+    """Pieces between literals by a loose expression, then each against its leaf; other lines otherwise."""
+
+    def __init__(self, cut: Split, names: Iterable[str], otherwise: Matcher) -> None:
+        self.names = list(names)
+        self.otherwise = otherwise
+        leaves = [part for part in cut.parts if isinstance(part, Leaf)]
+        self.shunned = cut.shunned
+        self.quotes = cut.quotes if not all(leaf.quoteless for leaf in leaves) else 0
+        checks = [_Check(f"piece{i}", leaf, cut.to_end) for i, leaf in enumerate(leaves)]
+        self.leaves = [check for check in checks if check.needed]
+        self.marks = [part.name for part in cut.parts if isinstance(part, Mark) and part.opens]
+        self.passes = _passes(cut, {check.name for check in self.leaves})
+
+    def match(self, lines: pa.StringArray) -> Matched:
+        pieces: dict[str, pa.Array] = {}
+        for names, text in self.passes:
+            found = pc.extract_regex(lines, text)
+            pieces |= dict(zip(names, found.flatten(), strict=True))
+        ok = bools(found.is_valid())  # the last pass reads the whole expression
+        if self.quotes:
+            ok &= bools(pc.equal(pc.count_substring(lines, '"'), self.quotes))
+        if self.shunned:
+            ok &= ~bools(pc.match_substring_regex(lines, f"[{self.shunned}]"))
+        groups = {name: pieces[f"span_{name}"] for name in self.marks}
+        for leaf in self.leaves:
+            ok &= leaf.read(pieces[leaf.name], groups)
+        matched = Matched({name: groups[name] for name in self.names}, ok)
+        if ok.all():
+            return matched
+        return filled(matched, ~ok, self.otherwise.match(lines.filter(pa.array(~ok))))
+
+
+class _Check:
+    """One leaf: is a piece what it must be, and which texts do its groups have there?"""
+
+    def __init__(self, name: str, leaf: Leaf, to_end: bool) -> None:
+        self.name = name
+        text = portable(leaf.text)
+        plain = only(text)
+        to_end = to_end or leaf.until is not None
+        end = "$" if to_end else ""
+        body = plain[3:-1] if leaf.whole else plain
+        self.needless = body == ".*" or (to_end and body == ".*?")
+        self.whole = leaf.whole if to_end or self.needless else None
+        inner = [n for n in leaf.captures if n != self.whole]
+        self.inner = Re2(f"^(?:{text}){end}", inner) if inner else None
+        self.test = f"^(?:{plain}){end}"
+        self.needed = bool(leaf.captures) or not self.needless
+
+    def read(self, pieces: pa.Array, groups: dict[str, pa.Array]) -> Mask:
+        """Which pieces match; adds the texts of the groups in them."""
+        if self.whole:
+            groups[self.whole] = pieces
+        if self.needless and self.inner is None:
+            return np.ones(len(pieces), bool)
+        coded = pieces.dictionary_encode()
+        where = coded.indices
+        if self.inner is None:
+            return bools(pc.match_substring_regex(coded.dictionary, self.test).take(where).fill_null(False))
+        found = self.inner.match(coded.dictionary)
+        groups |= {name: texts.take(where) for name, texts in found.groups.items()}
+        return bools(pa.array(found.ok).take(where).fill_null(False))
+
+
+def _passes(cut: Split, wanted: set[str]) -> list[tuple[tuple[str, ...], str]]:
+    """Loose expressions of at most four groups, each cut off after the literal behind its last group."""
+    numbers = iter(range(len(cut.parts)))
+    named: list[tuple[Part, str]] = []
+    for part in cut.parts:
+        if isinstance(part, Leaf):
+            named.append((part, f"piece{next(numbers)}"))
+        else:
+            named.append((part, f"span_{part.name}" if isinstance(part, Mark) else ""))
+    names = [name for part, name in named if name in wanted or (isinstance(part, Mark) and part.opens)]
+    passes = fours(names)
+    return [(some, _loose(named, some, some is passes[-1], cut.to_end)) for some in passes]
+
+
+def _loose(named: list[tuple[Part, str]], names: tuple[str, ...], last: bool, to_end: bool) -> str:
+    out = ["^"]
+    rest = '[^"]*$' if all(part.quoteless for part, _ in named if isinstance(part, Leaf)) else ""
+    missing = set(names)
+    depth = 0
+    for part, name in named:
+        opening = f"(?P<{name}>" if name in names else "(?:"
+        missing.discard(name)
+        if isinstance(part, Mark):
+            depth += 1 if part.opens else -1
+            out.append(opening if part.opens else ")")
+        elif isinstance(part, Leaf):
+            out.append(f"{opening}{_loosely(part)})")
+        else:
+            out.append(re.escape(part))
+            if not missing and not depth and not last:
+                return "".join(out)
+    return "".join(out) + ("$" if to_end else rest)
+
+
+def _loosely(leaf: Leaf) -> str:
+    """Everything up to the literal that ends a leaf."""
+    excluded = (leaf.until or "") + ('"' if leaf.quoteless else "")
+    return f"[^{re.escape(excluded)}]*" if excluded else ".*"
