@@ -31,7 +31,7 @@ def test_nginx() -> None:
         parse_layout(Layout(text, "nginx"))
     tokens = parse_layout(Layout(text.replace("$a_b", "$uri"), "nginx"))
     assert tokens == (
-        Field("remote_addr"),
+        Field("remote_addr", "address"),
         Literal(" - "),
         Field("remote_user"),
         Literal(" "),
@@ -66,7 +66,7 @@ def test_apache() -> None:
     assert [t for t in tokens if isinstance(t, Field)] == [
         Field("server_name"),
         Field("server_port"),
-        Field("remote_addr"),
+        Field("remote_addr", "address"),
         Field("remote_logname"),
         Field("remote_user"),
         Field("timestamp", "bracketed", time=CLF),
