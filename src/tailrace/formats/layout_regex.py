@@ -9,12 +9,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.formats.dialects import Field, Token
+from tailrace.formats.dialects import Field, Literal, Token
 from tailrace.formats.fit import REST, Texts
 
 _STRICT = {"quoted": r'"(?P<{}>(?:[^"\\]|\\.)*)"', "bracketed": r"\[(?P<{}>[^\]]*)\]"}
 _LOOSE = {"quoted": r'"(?P<{}>.*?)"', "bracketed": r"\[(?P<{}>.*?)\]"}
 _LIST = r"(?P<{}>[^ ]*(?:(?:, | : )[^ ]+)*)"
+_STRICT |= {"list": _LIST, "address": r"(?P<{}>[^ -][^ ]*(?:, [^ ]+)*)"}
+_LOOSE |= {"list": _LIST, "address": r"(?P<{}>[^ ]*(?:, [^ ]+)*)"}
+_NAME = r"(?P<{}>[^ ]*|[^ -].*?)"
+"User names may hold blanks; where a line has a word too many, the one before is `-` or a name."
 
 
 class LinePattern:
@@ -22,11 +26,11 @@ class LinePattern:
 
     def __init__(self, tokens: tuple[Token, ...], *, strict: bool = True, surplus: bool = False) -> None:
         self.fields = [token for token in tokens if isinstance(token, Field)]
-        written = "".join(self._pieces(tokens, _STRICT if strict else _LOOSE))
+        written = "".join(self._pieces(tokens, strict))
         self.surplus = surplus
         self.text = f"(?s)^{written}" + ("(?P<o> (?P<r>.*))$" if surplus else "$")
 
-    def _pieces(self, tokens: tuple[Token, ...], enclosed: dict[str, str]) -> list[str]:
+    def _pieces(self, tokens: tuple[Token, ...], strict: bool) -> list[str]:
         pieces: list[str] = []
         number = 0
         for place, token in enumerate(tokens):
@@ -35,8 +39,7 @@ class LinePattern:
                 optional = isinstance(after, Field) and after.optional
                 pieces.append(re.escape(token.text[:-1] if optional else token.text))
                 continue
-            value = enclosed.get(token.kind) or _bare(token, after)
-            value = value.format(f"f{number}")
+            value = _value(token, tokens[place + 1 :], strict).format(f"f{number}")
             # The blank is captured with an optional field: a group that did not match is '' in RE2's answer.
             pieces.append(f"(?P<o{number}> {value})?" if token.optional else value)
             number += 1
@@ -56,16 +59,20 @@ class LinePattern:
         return fields, matched
 
 
-def _bare(field: Field, after: Token | None) -> str:
+def _value(field: Field, rest: tuple[Token, ...], strict: bool) -> str:
     """A value without delimiters of its own ends where what follows begins."""
-    ends_at_blank = after is None or (isinstance(after, Field) or after.text.startswith(" "))
-    if field.kind == "list" and ends_at_blank:
-        return _LIST
-    if field.kind == "spaced" and ends_at_blank:
+    kinds = _STRICT if strict else _LOOSE
+    after = rest[0] if rest else None
+    if field.kind in ("quoted", "bracketed"):
+        return kinds[field.kind]
+    if isinstance(after, Literal) and not after.text.startswith(" "):
+        return f"(?P<{{}}>[^{re.escape(after.text[0])}]*)"
+    if field.kind == "spaced":
         return "(?P<{}>.*?)"
-    if ends_at_blank or not (after and not isinstance(after, Field)):
-        return "(?P<{}>[^ ]*)"
-    return f"(?P<{{}}>[^{re.escape(after.text[0])}]*)"
+    before_bracket = after == Literal(" ") and isinstance(rest[1], Field) and rest[1].kind == "bracketed"
+    if field.kind == "bare" and before_bracket and not strict:
+        return _NAME
+    return kinds.get(field.kind, "(?P<{}>[^ ]*)")
 
 
 def _present(values: pa.Array, group: pa.Array) -> pa.Array:

@@ -62,7 +62,7 @@ def words_of(tokens: tuple[Token, ...]) -> tuple[Word, ...] | None:
         if isinstance(token, Field):
             if token.kind == "spaced" or (place and isinstance(tokens[place - 1], Field)):
                 return None
-            words.append(Word("bare" if token.kind == "list" else token.kind, token.name))
+            words.append(Word(token.kind, token.name))
             continue
         first, last = place == 0, place == len(tokens) - 1
         if not (first or token.text.startswith(" ")) or not (last or token.text.endswith(" ")):
@@ -89,6 +89,9 @@ class Tokenizer:
         self.null = null
         self.request = request
         self.types = dict(types)
+        # Before a list, a word that ends with a comma is a part of it.
+        before_lists = {a.name for a, b in pairwise(words) if b.kind in ("address", "list")}
+        self.before_lists = before_lists - types.keys()
         quoted = [word.name for word in words if word.kind == "quoted"]
         self.quotes = 2 * len(quoted)
         self.request_quote = 2 * quoted.index(request.name) if request else 0
@@ -202,6 +205,8 @@ class Tokenizer:
         else:
             if word.kind == "address":
                 fitting.append(arrays[0].is_valid())
+            if word.name in self.before_lists:
+                fitting.append(pc.invert(pc.ends_with(arrays[0], ",").fill_null(False)))
             fields[word.name] = arrays[0]
 
 
