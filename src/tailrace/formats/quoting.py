@@ -31,13 +31,12 @@ def prove(block: LineBlock, data: Data, lines: Positions, expected: int) -> tupl
         if expected and _evenly(places, starts, ends, expected):
             quotes = places.reshape(count, expected)
         else:
-            first, last = np.searchsorted(places, starts), np.searchsorted(places, ends)
+            first = np.searchsorted(places, starts)
+            last = np.append(first[1:], len(places)) if every else np.searchsorted(places, ends)
             proved = last - first == expected
             quotes = places[first[proved][:, None] + np.arange(expected)]
             starts, ends = starts[proved], ends[proved]
-    fine = np.ones(len(quotes), bool)
-    if expected:
-        fine &= _well_placed(block.buffer, data, quotes, starts, ends)
+    fine = _well_placed(block.buffer, data, quotes, starts, ends) if expected else np.ones(len(quotes), bool)
     if b"\r" in block.buffer:
         returns = np.flatnonzero(data == _RETURN)
         fine &= np.searchsorted(returns, ends) == np.searchsorted(returns, starts)
@@ -56,14 +55,17 @@ def _evenly(quotes: Positions, starts: Positions, ends: Positions, expected: int
 
 def _well_placed(buffer: bytes, data: Data, quotes: Places, starts: Positions, ends: Positions) -> Mask:
     opening, closing = quotes[:, 0::2], quotes[:, 1::2]
-    after_blank = data.take(opening - 1, mode="wrap") == BLANK
+    fine = data.take(opening - 1, mode="wrap") == BLANK
+    fine[:, 0] |= opening[:, 0] == starts
     before_blank = data.take(closing + 1, mode="clip") == BLANK
-    after_blank[:, 0] |= opening[:, 0] == starts
     before_blank[:, -1] |= closing[:, -1] + 1 == ends
-    fine: Mask = (after_blank & before_blank).all(axis=1)
+    fine &= before_blank
     if b"\\" in buffer:
-        fine &= (data.take(closing - 1) != _BACKSLASH).all(axis=1)
-    return fine
+        fine &= data.take(closing - 1) != _BACKSLASH
+    if fine.all():  # ten times as fast as asking per line
+        return np.ones(len(quotes), bool)
+    per_line: Mask = fine.all(axis=1)
+    return per_line
 
 
 def requote_brackets(data: Data, quotes: Places, number: int, width: int) -> bool:
