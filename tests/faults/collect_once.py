@@ -50,7 +50,12 @@ def write_day(lake: Lake, partition: str, run: str, day: date, uris: dict[str, s
     files = []
     for half, stored in enumerate((day, day + timedelta(days=1))):
         positions = np.arange(half, ROWS, 2)
-        ids = pa.concat_arrays([tp_ids([artifact_prefix(f"{partition}{uri}")], np.zeros(len(positions), np.int32), positions) for uri in uris])
+        ids = pa.concat_arrays(
+            [
+                tp_ids([artifact_prefix(f"{partition}{uri}")], np.zeros(len(positions), np.int32), positions)
+                for uri in uris
+            ]
+        )
         versions = [v for v in uris.values() for _ in positions]
         count = len(ids)
         columns = [versions, ids, [partition] * count, ["default"] * count, [stored] * count]
