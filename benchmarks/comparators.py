@@ -2,9 +2,9 @@
 
     python benchmarks/comparators.py ENGINE JOB FORM LOGS OUT
 
-FORM `lean` makes the table's columns and the day; where an engine has a second way to that, it is a form of its
-own. `same` also makes what the lake stores beside them: an id, the time, the place and the addresses, sorted by
-time. One process does one job: nothing is warm, all is counted.
+FORM `lean` makes the table's columns and the day; another way to that is a form of its own. `same` also makes
+what the lake stores beside them: an id, the time, the place and the addresses, sorted by time.
+One process does one job: nothing is warm, all is counted.
 """
 
 from __future__ import annotations

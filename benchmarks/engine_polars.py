@@ -49,7 +49,8 @@ def vpc(logs: str, out: str, same: bool) -> None:
         f"{logs}/**/*.gz",
         separator=" ",
         quote_char=None,
-        has_header=True,
+        has_header=False,
+        skip_rows=1,
         null_values="-",
         schema={name: types[kind] for name, kind in VPC.items()},
     )

@@ -1,0 +1,147 @@
+"""Results as JSON files, one per job and scale, and all of them as tables in RESULTS.md."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results"
+PACKAGES = ("tailrace", "pyspark", "pyarrow", "deltalake", "duckdb", "chdb", "chdb-core", "polars", "msgspec")
+HEADINGS = ("engine", "form", "wall s", "CPU s", "µs CPU/row", "RSS MB", "PSS MB", "MB out", "files",
+            "wall ratio", "CPU ratio", "wrong")  # fmt: skip
+Result = dict[str, Any]
+
+INTRO = """# Benchmarks
+
+Made by `make bench`; every figure is the median of alternating runs of a whole command from a cold start, process
+and JVM included. *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all processes
+at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is ahead.
+
+- **cloudtrail**: 400,000 events (624 MB of JSON) in 1,000 gz files at 1×; **nginx**: 1,000,000 lines in 20 gz
+  files; **vpc**: 1,000,000 lines in 100 gz files. 4× and 16×: as many times the rows and files, in √ the days.
+- `lake` is what Tailrace always does: typed columns, 19 shared columns, ids, sorted files, ledger, commit.
+- `lean` is less: typed columns, partitioned by day, not sorted. `read_json`, `by_day` and `csv` are other ways.
+- `same` adds an id, the place, addresses and order: the nearest to what the lake stores.
+- What an engine wrote is read back and compared with what was generated; *wrong* names the sums that differ.
+"""
+
+
+def keep(path: Path, results: list[Result]) -> None:
+    """Store results beside those of engines that were not run this time."""
+    earlier: list[Result] = json.loads(path.read_text())["results"] if path.exists() else []
+    fresh = {(r["engine"], r["form"]) for r in results}
+    merged = results + [r for r in earlier if (r["engine"], r["form"]) not in fresh]
+    path.write_text(json.dumps({"machine": machine(), "results": merged}, indent=1) + "\n")
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    cpu = next(
+        (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
+        "unknown",
+    )
+    memory = next(
+        (int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0
+    )
+    versions = {name: _version(name) for name in PACKAGES}
+    return {
+        "cpu": cpu,
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory / 1e6),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "versions": versions,
+    }
+
+
+def _lines(path: str) -> list[str]:
+    file = Path(path)
+    return file.read_text().splitlines() if file.exists() else []
+
+
+def _version(name: str) -> str:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return "absent"
+
+
+def _table(results: list[Result]) -> list[str]:
+    """One job at one scale."""
+    ours = next((r for r in results if r["engine"] == "tailrace" and not r["wrong"]), None)
+    lines = [
+        f"| {' | '.join(HEADINGS)} |",
+        f"|---|---|{'--:|' * (len(HEADINGS) - 3)}---|",
+    ]
+    for r in sorted(results, key=lambda r: (r["engine"] != "tailrace", r["wall"])):
+        compared = ours and r is not ours and not r["wrong"]
+        ratios = [f"{ours[k] / r[k]:.2f}" if ours and compared else "" for k in ("wall", "cpu")]
+        numbers = (
+            f"{r['wall']:.1f} | {r['cpu']:.1f} | {r['cpu'] / r['rows'] * 1e6:.1f} | "
+            f"{r['peak_rss'] / 1e6:.0f} | {r['peak_pss'] / 1e6:.0f} | {r['bytes_out'] / 1e6:.0f} | {r['files']}"
+        )
+        lines.append(
+            f"| {r['engine']} | {r['form']} | {numbers} | {' | '.join(ratios)} | {', '.join(r['wrong'])} |"
+        )
+    return lines
+
+
+def _scaling(by_scale: dict[int, list[Result]]) -> list[str]:
+    """Cost per row of each engine as the job grows."""
+    scales = sorted(by_scale)
+    names = sorted({(r["engine"], r["form"]) for rs in by_scale.values() for r in rs})
+    lines = [
+        "| µs wall per row | " + " | ".join(f"{s}×" for s in scales) + " |",
+        "|---|" + "--:|" * len(scales),
+    ]
+    for name in names:
+        found = ([r for r in by_scale[s] if (r["engine"], r["form"]) == name] for s in scales)
+        cells = [f"{rs[0]['wall'] / rs[0]['rows'] * 1e6:.2f}" if rs else "" for rs in found]
+        lines.append(f"| {' '.join(name)} | {' | '.join(cells)} |")
+    return lines
+
+
+def write() -> None:
+    """RESULTS.md from all JSON files there are."""
+    text = [INTRO]
+    by_job: dict[str, dict[int, list[Result]]] = {}
+    facts: dict[str, Any] = {}
+    for path in sorted(RESULTS.glob("*-*x.json")):
+        content = json.loads(path.read_text())
+        facts = content["machine"]
+        first = content["results"][0]
+        by_job.setdefault(first["job"], {})[first["scale"]] = content["results"]
+    if facts:
+        versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
+        text.append(
+            f"Machine: {facts['cpu']}, {facts['cores']} cores, {facts['memory_gb']} GB, {facts['system']}, "
+            f"Python {facts['python']}. Versions: {versions}.\n"
+        )
+    for job, by_scale in by_job.items():
+        for scale in sorted(by_scale):
+            text += [f"## {job} {scale}×\n", *_table(by_scale[scale]), ""]
+        if len(by_scale) > 1:
+            text += [*_scaling(by_scale), ""]
+    startup = RESULTS / "startup.json"
+    if startup.exists():
+        text += ["## Start-up\n", *_startup(json.loads(startup.read_text())), ""]
+    (HERE / "RESULTS.md").write_text("\n".join(text))
+
+
+def _startup(pairs: list[Result]) -> list[str]:
+    lines = ["| command | s | beside | s | ratio | at most |", "|---|--:|---|--:|--:|--:|"]
+    for p in pairs:
+        lines.append(
+            f"| `{p['ours']}` | {p['ours_wall']:.2f} | `{p['theirs']}` | {p['theirs_wall']:.2f} | "
+            f"{p['ours_wall'] / p['theirs_wall']:.2f} | {p['limit']} |"
+        )
+    return lines
+
+
+if __name__ == "__main__":
+    write()
