@@ -22,6 +22,8 @@ def run_units(spark: SparkSession, job: Job, units: tuple[Unit, ...]) -> list[Un
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from tailrace.pipeline.unit import run_unit
 
+        # The tasks are the parallelism: Arrow's own threads would only fight over the cores.
+        pa.set_cpu_count(1)
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 result = msgspec.msgpack.encode(run_unit(job, units[number]))
