@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -16,14 +16,21 @@ class CsvReader:
     """Reads blocks of rows that all have these columns; a column that is not all numbers is read as text."""
 
     def __init__(
-        self, names: Sequence[str], types: Mapping[str, pa.DataType], nulls: Sequence[str], **parse: Any
+        self,
+        names: Sequence[str],
+        types: Mapping[str, pa.DataType],
+        nulls: Sequence[str],
+        unread: Collection[str] = (),
+        **parse: Any,
     ) -> None:
+        """`unread` columns are there but nobody asks for them."""
         self.names = names
+        self.wanted = [name for name in names if name not in unread]
         self.types = {name: types.get(name, pa.string()) for name in names}
         self.nulls = list(nulls)
         self.parse = parse
 
-    def read(self, buffer: bytes) -> tuple[dict[str, pa.Array], dict[int, int]]:
+    def read(self, buffer: bytes | pa.Buffer) -> tuple[dict[str, pa.Array], dict[int, int]]:
         """The columns, and the refused rows: place in the block → number of fields found."""
         while True:
             try:
@@ -33,9 +40,9 @@ class CsvReader:
                 name = self.names[int(found[1])] if found else None
                 if name is None or pa.types.is_string(self.types[name]):
                     raise
-                self.types[name] = pa.string()
+                self.types[name] = pa.string()  # from now on it is fitted afterwards
 
-    def _read(self, buffer: bytes) -> tuple[dict[str, pa.Array], dict[int, int]]:
+    def _read(self, buffer: bytes | pa.Buffer) -> tuple[dict[str, pa.Array], dict[int, int]]:
         refused: dict[int, int] = {}
 
         def refuse(row: pyarrow.csv.InvalidRow) -> str:
@@ -52,10 +59,14 @@ class CsvReader:
             ),
             # The block was found to be UTF-8 as a whole, and fields are cut at ASCII characters.
             convert_options=pyarrow.csv.ConvertOptions(
-                check_utf8=False, column_types=self.types, null_values=self.nulls, strings_can_be_null=True
+                check_utf8=False,
+                column_types=self.types,
+                include_columns=self.wanted,
+                null_values=self.nulls,
+                strings_can_be_null=True,
             ),
         )
-        return {name: _whole(table[name]) for name in self.names}, refused
+        return {name: _whole(table[name]) for name in self.wanted}, refused
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

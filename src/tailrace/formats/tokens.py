@@ -13,9 +13,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 
 from tailrace.formats.base import Positions
+from tailrace.formats.csv_reader import CsvReader
 from tailrace.formats.dialects import Field, Token
 from tailrace.formats.fit import Texts, null_where
 from tailrace.formats.lines import LineBlock
@@ -23,7 +23,6 @@ from tailrace.formats.quoting import BLANK, Data, Mask, prove, requote_brackets
 
 _QUOTED = re.compile(rb'"[^"]*"')
 _BRACKETED = re.compile(rb"\[[^]]*\]")
-_COLUMN = re.compile(r"In CSV column #(\d+)")
 PROTOCOL = "HTTP/"
 
 
@@ -95,11 +94,9 @@ class Tokenizer:
         quoted = [word.name for word in words if word.kind == "quoted"]
         self.quotes = 2 * len(quoted)
         self.request_quote = 2 * quoted.index(request.name) if request else 0
-        self.bracket = next(
-            (a for a, b in pairwise(words) if a.kind == "bracketed" and b.kind == "quoted"), None
-        )
-        after = words.index(self.bracket) + 1 if self.bracket else 0
-        self.bracket_quote = 2 * quoted.index(words[after].name) if self.bracket else 0
+        after_brackets = [b.name for a, b in pairwise(words) if a.kind == "bracketed" and b.kind == "quoted"]
+        alone = sum(word.kind == "bracketed" for word in words) == 1 and len(after_brackets) == 1
+        self.bracket_quote = 2 * quoted.index(after_brackets[0]) if alone else None
 
     def expects(self, line: bytes) -> bool:
         """Has this line as many words as the layout?"""
@@ -115,21 +112,20 @@ class Tokenizer:
         """The rows it could read, and the lines it could not."""
         data = np.frombuffer(block.buffer, np.uint8)
         proved, quotes = prove(block, data, lines, self.quotes)
-        every = bool(proved.all())
-        taken = lines if every else lines[proved]
+        taken = lines if proved.all() else lines[proved]
         if not len(taken):
             return None, lines
-        brackets = [len(b) for b in _BRACKETED.findall(_QUOTED.sub(b'""', block.raw(int(taken[0]))))]
+        brackets: list[bytes] = _BRACKETED.findall(_QUOTED.sub(b'""', block.raw(int(taken[0]))))
         requoted = False
-        if self.request or self.bracket:
+        if self.request or self.bracket_quote is not None:
             data = data.copy()
-        if self.bracket and len(brackets) == 1:
-            requoted = requote_brackets(data, quotes, self.bracket_quote, brackets[0])
+        if self.bracket_quote is not None and len(brackets) == 1:
+            requoted = requote_brackets(data, quotes, self.bracket_quote, len(brackets[0]))
         if self.request:
             # Blanks for its quotes: the three parts come out as columns, between two empty ones.
             data[quotes[:, self.request_quote]] = BLANK
             data[quotes[:, self.request_quote + 1]] = BLANK
-        plan = self._plan(block.raw(int(taken[0])), requoted)
+        plan = self._plan(brackets, requoted)
         columns, kept = self._columns(_packed(data, block, taken), len(taken), plan)
         if kept is None:
             return Tokenized(taken, columns), lines[~proved]
@@ -139,18 +135,15 @@ class Tokenizer:
 
     def _columns(self, buffer: pa.Buffer, count: int, plan: Plan) -> tuple[Texts, Mask | None]:
         """Fields, and which lines they stand for (None = all)."""
-        table, refused = self._csv(buffer, plan)
+        cells, refused = self._csv(buffer, plan)
         kept = np.ones(count, bool)
-        kept[[row - 1 for row in refused]] = False
-        if len(table) != kept.sum():
+        kept[list(refused)] = False
+        if len(cells[0][0]) != count - len(refused):
             return {}, np.zeros(count, bool)
-        arrays = [_whole(column) for column in table.columns]
         fields: Texts = {}
         fitting: list[pa.Array] = []
-        at = 0
-        for word, width in plan:
-            self._collect(word, arrays[at : at + width], fields, fitting)
-            at += width
+        for (word, _), arrays in zip(plan, cells, strict=True):
+            self._collect(word, arrays, fields, fitting)
         failing = [_bools(mask) for mask in fitting if mask.true_count < len(mask)]
         if failing:
             wanted = np.logical_and.reduce(failing)
@@ -158,34 +151,43 @@ class Tokenizer:
             fields = {name: array.filter(pa.array(wanted)) for name, array in fields.items()}
         return fields, kept if refused or failing else None
 
-    def _plan(self, first: bytes, requoted: bool) -> Plan:
+    def _plan(self, brackets: list[bytes], requoted: bool) -> Plan:
         """Each word with the number of CSV columns it takes; brackets are as wide as in the first line."""
-        brackets = iter(_BRACKETED.findall(_QUOTED.sub(b'""', first)))
+        found = iter(brackets)
         plan: Plan = []
         for word in self.words:
             width = 1
             if word.kind == "bracketed" and requoted:
                 word = Word("quoted", word.name)
             elif word.kind == "bracketed":
-                width = next(brackets, b"").count(b" ") + 1
+                width = next(found, b"").count(b" ") + 1
             elif self.request and word.name == self.request.name:
                 width = 5
             plan.append((word, width))
         return plan
 
-    def _csv(self, buffer: pa.Buffer, plan: Plan) -> tuple[pa.Table, list[int]]:
-        names = [word.name if width == 1 else "" for word, width in plan for _ in range(width)]
-        while True:
-            refused: list[int] = []
-            types = {str(i): self.types.get(name, pa.string()) for i, name in enumerate(names)}
-            try:
-                return _read_csv(buffer, types, self.null, refused), refused
-            except pa.ArrowInvalid as error:
-                # A value that is no number: from now on this column is read as text and fitted afterwards.
-                found = _COLUMN.match(str(error))
-                if found is None or names[int(found[1])] not in self.types:
-                    raise
-                del self.types[names[int(found[1])]]
+    def _csv(self, buffer: pa.Buffer, plan: Plan) -> tuple[list[list[pa.Array]], dict[int, int]]:
+        """Per word the arrays of its columns, and the rows that have another number of columns."""
+        cells = [[f"{n}.{part}" for part in range(width)] for n, (_, width) in enumerate(plan)]
+        single = {cell[0]: word.name for cell, (word, width) in zip(cells, plan, strict=True) if width == 1}
+        types = {cell: self.types[name] for cell, name in single.items() if name in self.types}
+        asked = self.request.name if self.request else None
+        around = [cell for cell, (word, _) in zip(cells, plan, strict=True) if word.name == asked]
+        unread = {cell[part] for cell in around for part in (0, 4)}
+        reader = CsvReader(
+            [name for cell in cells for name in cell],
+            types,
+            [] if self.null is None else [self.null],
+            unread,
+            delimiter=" ",
+            double_quote=False,
+            escape_char=False,
+        )
+        arrays, refused = reader.read(buffer)
+        for cell in types:
+            if pa.types.is_string(reader.types[cell]):
+                del self.types[single[cell]]
+        return [[arrays[name] for name in cell if name in arrays] for cell in cells], refused
 
     def _collect(self, word: Word, arrays: list[pa.Array], fields: Texts, fitting: list[pa.Array]) -> None:
         """Adds the word's field or fields, and what must hold for a row to be as the layout says."""
@@ -200,8 +202,8 @@ class Tokenizer:
             whole = arrays[0] if len(arrays) == 1 else pc.binary_join_element_wise(*arrays, " ")
             fields[word.name] = null_where(pc.utf8_slice_codeunits(whole, 1, -1), self.null)
         elif self.request and word.name == self.request.name:
-            fitting.append(pc.starts_with(arrays[3], PROTOCOL).fill_null(False))
-            fields.update(zip(self.request.parts, arrays[1:4], strict=True))
+            fitting.append(pc.starts_with(arrays[2], PROTOCOL).fill_null(False))
+            fields.update(zip(self.request.parts, arrays, strict=True))
         else:
             if word.kind == "address":
                 fitting.append(arrays[0].is_valid())
@@ -215,45 +217,14 @@ def _packed(data: Data, block: LineBlock, lines: Positions) -> pa.Buffer:
     if len(lines) == len(block):
         return pa.py_buffer(data)
     breaks = np.flatnonzero(np.diff(lines) != 1) + 1
+    if not len(breaks):
+        return pa.py_buffer(data[block.starts[lines[0]] : block.ends[lines[-1]]])
     firsts, lasts = lines[np.r_[0, breaks]], lines[np.r_[breaks - 1, len(lines) - 1]]
     view = data.data
     runs = zip(block.starts[firsts].tolist(), block.ends[lasts].tolist(), strict=True)
     return pa.py_buffer(b"\n".join([view[start:end] for start, end in runs]))
 
 
-def _read_csv(
-    buffer: pa.Buffer, types: dict[str, pa.DataType], null: str | None, refused: list[int]
-) -> pa.Table:
-    def refuse(row: pyarrow.csv.InvalidRow) -> str:
-        refused.append(row.number)
-        return "skip"
-
-    return pyarrow.csv.read_csv(
-        buffer,
-        read_options=pyarrow.csv.ReadOptions(
-            use_threads=False, column_names=list(types), block_size=len(buffer) + 1
-        ),
-        parse_options=pyarrow.csv.ParseOptions(
-            delimiter=" ",
-            double_quote=False,
-            escape_char=False,
-            ignore_empty_lines=False,
-            invalid_row_handler=refuse,
-        ),
-        # The block was found to be UTF-8 as a whole, and fields are cut at ASCII characters.
-        convert_options=pyarrow.csv.ConvertOptions(
-            check_utf8=False,
-            column_types=types,
-            null_values=[] if null is None else [null],
-            strings_can_be_null=null is not None,
-        ),
-    )
-
-
 def _bools(mask: pa.Array) -> Mask:
     bools: Mask = mask.to_numpy(zero_copy_only=False)
     return bools
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -207,6 +207,18 @@ def test_other_separators_and_adjacent_text() -> None:
     assert (row["host"], row["server_port"], row["extra"]) == ("h.example", 8080, {"uri": "a", "args": "b"})
 
 
+def test_brackets_of_any_width() -> None:
+    data = b'a [one two three four five] "GET / HTTP/1.1"\na [b] "GET / HTTP/1.1"\na [-] "-"\n[x] [y  z] ""\n'
+    text, split = 'a [b] "r"', (("r", ("m", "t", "p")),)
+    rows = read(table(text, col("a"), col("b"), col("m"), split=split), data).rows
+    assert [row.get("b") for row in rows] == ["one two three four five", "b", None, "y  z"]
+    assert [row.get("m") for row in rows] == ["GET", "GET", None, None]
+    assert rows[3]["a"] == "[x]"
+    two = read(table('[a] [b] "c"', col("a"), col("b"), col("c")), b'[1 2] [3] "4"\n[1] x "4"\n[1] [2] "4"\n')
+    assert [(row["a"], row["b"]) for row in two.rows] == [("1 2", "3"), ("1", "2")]
+    assert len(two.bad) == 1
+
+
 def test_optional_tail() -> None:
     layout = table('a ?"b" ?c', col("a", "integer"), col("b"), col("c"))
     rows = read(layout, b'1 "x y" z\n2 "-"\n3\n4 "" -\n5 "q" r s\n6 x\n').rows
