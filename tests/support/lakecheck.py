@@ -1,0 +1,56 @@
+"""What a lake holds, and whether it is as it should be: nothing twice, nothing left over, ledger and data agreed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tailrace.lake.identity import PREFIX_LENGTH, artifact_prefix
+from tailrace.lake.intents import read_ledger
+from tailrace.lake.paths import Lake, partition_path
+from tailrace.lake.snapshot import snapshot, tables
+
+Rows = Counter[tuple[str, str]]
+
+
+def stored(home: Path) -> Rows:
+    """The id of every visible row, with its table and partition."""
+    lake = Lake(home)
+    found: Rows = Counter()
+    for table in tables(lake):
+        seen = snapshot(lake, table)
+        for file in seen.files.select(["path", "tp_partition"]).to_pylist():
+            ids = pq.ParquetFile(seen.root / file["path"]).read(columns=["tp_id"]).column("tp_id")
+            found.update((f"{table}.{file['tp_partition']}", value) for value in ids.to_pylist())
+    return found
+
+
+def check(home: Path, table: str, partition: str) -> None:
+    """Every data and quarantine file is named by the log or the ledger, and both tell the same rows."""
+    lake = Lake(home)
+    root = lake.table_root(table)
+    on_disk = {str(p.relative_to(root)) for p in (root / partition_path(partition)).rglob("*.parquet")}
+    assert on_disk <= _committed(root), "a file that no commit ever named"
+    ledger = read_ledger(lake, table, partition)
+    rows = {e["uri"]: e["rows"] for e in ledger.entries.select(["uri", "rows"]).to_pylist() if e["rows"]}
+    name = f"{table}.{partition}"
+    assert {artifact_prefix(uri): count for uri, count in rows.items()} == _by_artifact(home, name)
+    quarantine = lake.meta("quarantine", table, partition)
+    assert {p.name for p in quarantine.glob("*")} == set(ledger.quarantine)
+    assert not list(lake.meta_root.rglob("*.tmp"))
+
+
+def _committed(root: Path) -> set[str]:
+    added = set()
+    for log in sorted((root / "_delta_log").glob("*.json")):
+        actions = map(json.loads, log.read_text().splitlines())
+        added |= {a["add"]["path"] for a in actions if "add" in a}
+    return added
+
+
+def _by_artifact(home: Path, name: str) -> Counter[str]:
+    """Rows per prefix of their ids."""
+    return Counter(value[:PREFIX_LENGTH] for place, value in stored(home).elements() if place == name)
