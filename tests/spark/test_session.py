@@ -59,10 +59,7 @@ def processes_of(home: Path) -> list[str]:
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if (
-                entry.name.isdigit()
-                and f"TAILRACE_TEST_MARK={home}".encode() in (entry / "environ").read_bytes()
-            ):
+            if entry.name.isdigit() and f"TAILRACE_TEST_MARK={home}".encode() in (entry / "environ").read_bytes():
                 found.append((entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200])
         except OSError:
             continue
@@ -81,9 +78,7 @@ def modules(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for _ in batches:
         loaded = [name for name in ("duckdb", "msgspec", "deltalake", "obstore") if name in sys.modules]
         threads = len(os.listdir("/proc/self/task")) if sys.platform == "linux" else threading.active_count()
-        yield pa.RecordBatch.from_pylist(
-            [{"loaded": ",".join(loaded), "threads": threads, "python": sys.executable}]
-        )
+        yield pa.RecordBatch.from_pylist([{"loaded": ",".join(loaded), "threads": threads, "python": sys.executable}])
 
 
 def die(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

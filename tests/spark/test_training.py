@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,10 @@ with session(SessionOptions("local[1]", home=home, conf=conf)) as spark:
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("cache")
+
+
+def archives(cache: Path) -> list[Path]:
+    return [path for path in (cache / "classes").iterdir() if path.suffix in (".jsa", ".aot")]
 
 
 def run(cache: Path, *command: str) -> str:
@@ -50,11 +55,13 @@ def test_archive_is_made_and_used(cache: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", ["cut", "scribble"])
 def test_damaged_archive_is_no_obstacle(cache: Path, tmp_path: Path, damage: str) -> None:
-    [archive] = [path for path in (cache / "classes").iterdir() if path.suffix in (".jsa", ".aot")]
+    own = tmp_path / "cache"
+    shutil.copytree(cache, own)
+    [archive] = archives(own)
     archive.chmod(0o644)
     with archive.open("r+b") as file:
         if damage == "cut":
             file.truncate(archive.stat().st_size // 2)
         else:
             file.write(b"\xff" * 4096)
-    assert run(cache, "-c", PROGRAM, str(tmp_path)) == "3\n"
+    assert run(own, "-c", PROGRAM, str(tmp_path)) == "3\n"

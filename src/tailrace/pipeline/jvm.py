@@ -154,6 +154,8 @@ class Driver:
             *_MODULES,
             *_jvm_flags(self.settings),
             f"-Xmx{conf['spark.driver.memory']}",
+            # A JVM that crashes leaves its report beside the log, not in the user's working directory.
+            f"-XX:ErrorFile={self.log.parent / 'java-crash.log'}",
             *archive,
             *(option for text in asked for option in shlex.split(text)),
             "-cp",
@@ -202,9 +204,7 @@ def spark_jars(settings: Settings) -> Path:
     # Found without importing it: the JVM should be on its way before PySpark's 0.2 s of imports.
     found = importlib.util.find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
-        raise TailraceError(
-            "PySpark is not installed", code="spark.missing", hint="python -m pip install pyspark"
-        )
+        raise TailraceError("PySpark is not installed", code="spark.missing", hint="python -m pip install pyspark")
     return Path(found.submodule_search_locations[0]) / "jars"
 
 

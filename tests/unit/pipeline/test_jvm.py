@@ -145,9 +145,7 @@ options = SessionOptions("local", java_home={given.java_home!r}, home=Path({str(
 Driver.launch(settle(options)).join()
 os.kill(os.getpid(), signal.SIGKILL)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    )
+    done = subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.returncode == -signal.SIGKILL
     deadline = time.monotonic() + 10
     while not (tmp_path / "ended").exists():

@@ -25,9 +25,7 @@ def test_flags_win_over_environment() -> None:
     settings = settle(SessionOptions(master="spark://a:7077"), env)
     assert (settings.master, settings.remote, settings.home) == ("spark://a:7077", None, Path("/h"))
     assert settle(SessionOptions(), {"MASTER": "local[3]"}).master == "local[3]"
-    assert (
-        settle(SessionOptions(conf={"spark.master": "local[1]"}), {"MASTER": "local[3]"}).master == "local[1]"
-    )
+    assert settle(SessionOptions(conf={"spark.master": "local[1]"}), {"MASTER": "local[3]"}).master == "local[1]"
 
 
 def test_clusters_keep_their_own_settings() -> None:
