@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from generated import generate
 
 from tailrace.core import Column, Struct, camel
 from tailrace.tables.aws_cloudtrail_log import TABLE
@@ -69,14 +70,26 @@ def test_stored_values_equal_the_raw_files(place: str, real_logs: Path, world: W
     root = real_logs / place
     if not root.is_dir():
         root = next(iter(real_logs.glob(f"{place.partition('/')[0]}/**/{place.rpartition('/')[2]}/data")), root)
-    files = sorted(p for p in root.rglob("*.json*") if "MANIFEST" not in p.name and "samples-large.json" != p.name)
+    files = sorted(p for p in root.rglob("*.json*") if "MANIFEST" not in p.name and p.name != "samples-large.json")
     assert files
     for number, path in enumerate(files):
         copy = world.home / "in" / f"{number:04d}.json"
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.symlink_to(path)
     wanted = [e for path in files for e in events(path) if "eventTime" in e]
-    report = world.collect_one("aws_cloudtrail_log", str(world.home / "in"))
+    assert_stored(world, world.home / "in", wanted)
+
+
+def test_generated_events_equal_the_raw_files(world: World, tmp_path: Path) -> None:
+    texts = generate(tmp_path / "logs", "write_cloudtrail(root, events=3000, files=8, days=2)")
+    wanted = [event for text in texts for event in json.loads(text)["Records"]]
+    assert len(wanted) == 3000
+    assert_stored(world, tmp_path / "logs", wanted)
+
+
+def assert_stored(world: World, place: Path, wanted: list[dict[str, Any]]) -> None:
+    """The events below a place are stored as they are, column by column."""
+    report = world.collect_one("aws_cloudtrail_log", str(place))
     assert report.counts.stored == len(wanted)
     names = [c.name for c in TABLE.columns]
     select = ", ".join(f'"{n}"' for n in names)
@@ -86,3 +99,43 @@ def test_stored_values_equal_the_raw_files(place: str, real_logs: Path, world: W
         for column, value in zip(TABLE.columns, row, strict=True):
             want = expected(column, event.get(column.src or camel(column.name)))
             assert emptied(stored(column, value)) == emptied(want), (column.name, event.get("eventID"))
+
+
+def test_malformed_sample_is_stored_but_for_what_is_broken(real_logs: Path, world: World) -> None:
+    """Commas are missing in it, one event is torn, and 48 events stand inside another object."""
+    place = real_logs / "opensearch-catalog/observability/aws_cloudtrail/data"
+    repaired = [json.loads(line) for line in (place / "samples-large.repaired.ndjson").read_text().splitlines()]
+    report = world.collect_one("aws_cloudtrail_log", str(place / "samples-large.json"))
+    counts = report.counts
+    assert counts.stored == len(repaired) - 48
+    assert counts.received == counts.stored + counts.quarantined
+    ids = {row[0] for row in world.query("select event_id from aws_cloudtrail_log")}
+    refused = [raw for (raw,) in world.query("select raw from tp_quarantine where reason = 'row: no timestamp'")]
+    whole = [event["aws"]["cloudtrail"] for raw in refused if "aws" in (event := json.loads(raw))]
+    ids |= {event["eventID"] for event in whole}
+    assert len({e["eventID"] for e in repaired} - ids) <= 2
+
+
+def test_fields_of_the_shipper_are_kept(real_logs: Path, world: World, tmp_path: Path) -> None:
+    """Logstash has moved `eventTime` to `@timestamp`: here it is put back, the other additions stay."""
+    path = real_logs / "otrf-aws/ec2_proxy_s3_exfiltration_2020-09-14011940.json"
+    wanted = [json.loads(line) for line in path.read_text().splitlines()]
+    wanted = [event | {"eventTime": event["@timestamp"]} for event in wanted]
+    copy = tmp_path / "shipped.json"
+    copy.write_text("".join(json.dumps(event) + "\n" for event in wanted))
+    report = world.collect_one("aws_cloudtrail_log", str(copy))
+    assert report.counts.stored == len(wanted) == 103
+    rows = world.query("select event_id, tp_extra from aws_cloudtrail_log order by tp_id")
+    known = {c.src or camel(c.name) for c in TABLE.columns}
+    for (event_id, extra), event in zip(rows, wanted, strict=True):
+        assert event_id == event["eventID"]
+        kept = {k: v for k, v in json.loads(extra).items() if k not in known and k != "tp_misfit"}
+        assert kept == {k: v for k, v in event.items() if k not in known}
+
+
+def test_events_without_a_time_are_refused_whole(real_logs: Path, world: World) -> None:
+    path = real_logs / "otrf-aws/ec2_proxy_s3_exfiltration_2020-09-14011940.json"
+    report = world.collect_one("aws_cloudtrail_log", str(path))
+    assert (report.counts.stored, report.counts.quarantined) == (0, 103)
+    raw = world.query("select raw from tp_quarantine where reason = 'row: no timestamp' order by position")
+    assert [json.loads(r) for (r,) in raw] == [json.loads(line) for line in path.read_text().splitlines()]
