@@ -155,9 +155,7 @@ def _at_path(path: Keys, record: Any) -> msgspec.json.Decoder[Any]:
     """Decodes the records at a path of a document, whatever else it holds."""
     hint: Any = list[record]
     for key in reversed(path):
-        hint = msgspec.defstruct(
-            "Document", [("inner", hint | None | UnsetType, UNSET)], rename={"inner": key}
-        )
+        hint = msgspec.defstruct("Document", [("inner", hint | None | UnsetType, UNSET)], rename={"inner": key})
     return msgspec.json.Decoder(hint)
 
 

@@ -25,11 +25,7 @@ _MILLISECOND = 1_000
 
 def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
     """Every column of the table from its records, and the keys that `sql` columns read, as text."""
-    return {
-        f.column.name if f.column else f.key: _column(f, rows, notes)
-        for f in level.fields
-        if f.kind != "rest"
-    }
+    return {f.column.name if f.column else f.key: _column(f, rows, notes) for f in level.fields if f.kind != "rest"}
 
 
 def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
@@ -57,9 +53,7 @@ def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Arra
     if absent == len(values):
         return pa.nulls(absent, field.stored)
     mask = None
-    if (
-        absent
-    ):  # an empty struct stands for them: reading it is cheaper than asking, or than spreading rows out
+    if absent:  # an empty struct stands for them: reading it is cheaper than asking, or than spreading rows out
         mask = pa.array([value is None for value in values], pa.bool_())
         values = [level.empty if value is None else value for value in values]
     arrays = [_column(f, values, notes) for f in level.fields if f.column is not None]
@@ -187,9 +181,7 @@ def _without(texts: pa.Array, markers: frozenset[str] | set[str]) -> pa.Array:
     if not markers:
         return texts
     means_null = pc.is_in(texts, pa.array(sorted(markers), pa.string()))
-    return (
-        pc.if_else(means_null, pa.scalar(None, pa.string()), texts) if pc.any(means_null).as_py() else texts
-    )
+    return pc.if_else(means_null, pa.scalar(None, pa.string()), texts) if pc.any(means_null).as_py() else texts
 
 
 def extra_of(notes: Notes, rows: int) -> tuple[pa.Array | None, int]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from tailrace.formats.base import RAW_LIMIT, Stream
-from tailrace.formats.json_scan import Found, Nesting, blank, value_at, walk
+from tailrace.formats.json_scan import Found, Nesting, after_broken, begins_a_value, blank, value_at, walk
 
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 WINDOW_BYTES = 1024 * 1024
@@ -58,13 +58,15 @@ class Window:
     def drop(self, size: int) -> None:
         self._data = self._data[size:]
 
+    def push(self, data: bytes) -> None:
+        """Give back what was dropped."""
+        self._data = data + self._data
+
 
 class Cutter(Generic[T]):
     """Walks the documents of a stream. `prove(run, array)` decodes a run of records; None: it is not JSON."""
 
-    def __init__(
-        self, window: Window, path: tuple[str, ...], prove: Callable[[bytes, bool], T | None]
-    ) -> None:
+    def __init__(self, window: Window, path: tuple[str, ...], prove: Callable[[bytes, bool], T | None]) -> None:
         self._window = window
         self._path = path
         self._prove = prove
@@ -92,22 +94,25 @@ class Cutter(Generic[T]):
     def _records(self, *, array: bool) -> Iterator[T | list[Cut]]:
         """The records up to the end of the array, or of the stream."""
         while True:
-            view, last = self._window.fill(WINDOW_BYTES)
-            if view.count(b"{") > DENSE:
-                view, last = view[: WINDOW_BYTES // 8], False
+            whole, ended = self._window.fill(WINDOW_BYTES)
+            dense = whole.count(b"{") > DENSE
+            view, last = (whole[: WINDOW_BYTES // 8], False) if dense else (whole, ended)
             proved = self._guess(view, array)
             if proved is not None:
                 yield proved[0]
                 self._window.drop(proved[1])
                 continue
             found = walk(view, array=array, last=last)
+            if dense and not found.used:
+                view, last = whole, ended
+                found = walk(view, array=array, last=last)
             if found.pieces:
                 yield [Cut(view[p.start : p.end], p.end - p.start, p.reason, not array) for p in found.pieces]
             self._window.drop(found.used)
             if found.closed or (last and found.used == len(view)):
                 return
             if not found.used:
-                yield [replace(self._long(view), alone=not array)]
+                yield [replace(self._long(view, array), alone=not array)]
 
     def _guess(self, view: bytes, array: bool) -> tuple[T, int] | None:
         """The last record that begins as the first one does is where the run may end; decoding proves it."""
@@ -126,24 +131,37 @@ class Cutter(Generic[T]):
                     return proved, end
         return None
 
-    def _long(self, view: bytes) -> Cut:
+    def _long(self, view: bytes, array: bool) -> Cut:
         """A value that goes beyond the window: held up to the limit, then only followed to its end."""
-        if view[:1] not in b"{[":
+        if view[:1] not in (b"{", b"["):
             self._window.drop(len(view))
             return Cut(view[:RAW_LIMIT], len(view), "json: not an object")
-        nesting, parts, length = Nesting(), [b""], 0
-        while True:
+        nesting, parts, length, end, last = Nesting(), [b""], 0, None, False
+        while end is None and not last and length <= MAX_RECORD_BYTES:
             view, last = self._window.fill(WINDOW_BYTES)
             end = nesting.end(view)
-            part = view if end is None else view[:end]
-            length += len(part)
-            self._window.drop(len(part))
-            parts = [*parts, part] if length <= MAX_RECORD_BYTES else [b"".join(parts)[:RAW_LIMIT]]
-            if end is not None or last:
-                break
-        if length > MAX_RECORD_BYTES:
-            return Cut(parts[0], length, f"json: longer than {MAX_RECORD_BYTES} bytes")
-        return Cut(b"".join(parts), length, "json: cut off or invalid" if end is None else None)
+            parts.append(view if end is None else view[:end])
+            length += len(parts[-1])
+            self._window.drop(len(parts[-1]))
+        held = b"".join(parts)
+        if not begins_a_value(held):
+            self._window.push(held)
+            return self._broken(array)
+        if length <= MAX_RECORD_BYTES:
+            return Cut(held, length, "json: cut off or invalid" if end is None else None)
+        while end is None and not last:
+            view, last = self._window.fill(WINDOW_BYTES)
+            end = nesting.end(view)
+            length += len(view) if end is None else end
+            self._window.drop(len(view) if end is None else end)
+        return Cut(held[:RAW_LIMIT], length, f"json: longer than {MAX_RECORD_BYTES} bytes")
+
+    def _broken(self, array: bool) -> Cut:
+        """What begins here is no value, although its first megabyte may look like one."""
+        view, _ = self._window.fill(WINDOW_BYTES)
+        end = after_broken(view, view.decode("latin-1"), 0, array)
+        self._window.drop(end)
+        return Cut(view[:end], end, "json: invalid")
 
     def _enter(self, start: int) -> int | None:
         """Index after the `[` of the array that holds the records; None: this object has none."""

@@ -18,6 +18,8 @@ from tailrace.formats.lines import LineBlock, cut_lines
 
 WHOLE_BYTES = 4 * 1024 * 1024
 "A document up to this size is decoded in one call."
+_COMMAS = 400_000
+"Beyond so many a text is not divided at once: it may be millions of bare numbers."
 _LINES = 32_768
 "Lines in a batch at most."
 _OPEN, _CLOSE = ord("{"), ord("}")
@@ -73,6 +75,8 @@ class DocumentDecoder:
                 return None
             if structs is not None and structs is not UNSET:
                 return cascade.strict(lambda: structs, 0, lambda: at_path(cascade.raws_at.decode(view), path))
+        if view.count(b",") > _COMMAS:
+            return None
         try:
             raws = at_path(cascade.raws_at.decode(view), path)
         except UNREADABLE:
@@ -85,16 +89,14 @@ class DocumentDecoder:
         decode: Callable[[bytes], list[Any]] = cascade.array.decode if array else cascade.record.decode_lines
         divide: Callable[[bytes], list[Raw]] = RAWS.decode if array else RAW.decode_lines
         rows = cascade.strict(lambda: decode(text), first, lambda: divide(text)) if is_utf8(text) else None
-        if rows is not None:
+        if rows is not None or text.count(b",") > _COMMAS:
             return rows
         try:
             raws = divide(text)
         except UNREADABLE:
             return None
         records = raws if array else self._records_in(raws)
-        return cascade.each(
-            records, range(first, first + len(records)), strange=bool(self._path) and not array
-        )
+        return cascade.each(records, range(first, first + len(records)), strange=bool(self._path) and not array)
 
     def _records_in(self, values: Sequence[Record]) -> list[Record]:
         """Values of the top level: an object that holds records stands for them."""
@@ -146,9 +148,7 @@ class LineDecoder:
     def _rows(self, block: LineBlock, first: int, end: int) -> Rows:
         starts, ends = block.starts[first:end], block.ends[first:end]
         filled = np.flatnonzero(ends > starts)
-        rows = (
-            self._strict(block, first, starts[filled], ends[filled], filled) if not block.originals else None
-        )
+        rows = self._strict(block, first, starts[filled], ends[filled], filled) if not block.originals else None
         if rows is None:
             numbers = [n for n in range(first, end) if block.raw(n).strip()]
             positions = block.positions[numbers].tolist()

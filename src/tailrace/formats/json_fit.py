@@ -175,10 +175,7 @@ def _fit_list(field: Field, raw: Raw, text: bytes, row: int, notes: Notes) -> An
     else:
         values = [raw]
     notes.seen[field.keys] += 1
-    return [
-        None if bytes(value) == b"null" else _fit_value(item, value, bytes(value), row, notes)
-        for value in values
-    ]
+    return [None if bytes(value) == b"null" else _fit_value(item, value, bytes(value), row, notes) for value in values]
 
 
 def _unwrapped(raw: Raw) -> Raw:
@@ -215,9 +212,7 @@ def _lax(hint: Any) -> msgspec.json.Decoder[Any]:
 def mended(raw: bytes) -> bytes | None:
     """The record as JSON allows it: U+FFFD for broken characters, null for NaN. None: it is not JSON."""
     try:
-        value = json.loads(
-            raw.decode(errors="replace"), strict=False, parse_constant=_null, parse_float=_finite
-        )
+        value = json.loads(raw.decode(errors="replace"), strict=False, parse_constant=_null, parse_float=_finite)
         return _SURROGATES.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
     except (ValueError, RecursionError):
         return None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
+import msgspec
 import numpy as np
 
 _QUOTE, _BACKSLASH = 34, 92
@@ -23,6 +24,9 @@ _BLANK = re.compile(r"[ \t\r\n]*")
 _RESTART = re.compile(r"[,\n\r][ \t\r\n]*(\{)")
 _TRIES = 2_000
 "How many places are tried for a new beginning after a broken record, per window."
+_PIECES = 20_000
+"Values that one walk takes at most."
+_RAW = msgspec.json.Decoder(msgspec.Raw)
 
 
 class Nesting:
@@ -107,6 +111,17 @@ def value_at(text: str, start: int, last: bool) -> tuple[Found, int]:
     return Found.VALUE, end
 
 
+def begins_a_value(data: bytes) -> bool:
+    """Is this a value, or the beginning of one? For long ones: needs no memory."""
+    try:
+        _RAW.decode(data)
+    except msgspec.DecodeError as error:
+        return "truncated" in str(error)
+    except RecursionError:
+        return True
+    return True
+
+
 def walk(view: bytes, *, array: bool, last: bool) -> Walk:
     """All values of a window in order. What is cut off at its end is left, unless it is the last window."""
     text = view.decode("latin-1")
@@ -118,13 +133,15 @@ def walk(view: bytes, *, array: bool, last: bool) -> Walk:
             return Walk(pieces, at, False)
         if array and text[at] == "]":
             return Walk(pieces, at + 1, True)
+        if len(pieces) == _PIECES:
+            return Walk(pieces, at, False)
         found, end = value_at(text, at, last)
         if found is Found.INCOMPLETE or (found is Found.BROKEN and at and not last):
             return Walk(pieces, at, False)  # the next window begins here, so that cuts never depend on chance
         if found is Found.VALUE:
             pieces.append(Piece(at, end))
         else:
-            end = _after_broken(view, text, at, array)
+            end = after_broken(view, text, at, array)
             cut_off = last and end == len(text)
             pieces.append(Piece(at, end, "json: cut off or invalid" if cut_off else "json: invalid"))
         at = end
@@ -143,7 +160,7 @@ def blank(text: str, at: int) -> int:
     return gap.end()
 
 
-def _after_broken(view: bytes, text: str, at: int, array: bool) -> int:
+def after_broken(view: bytes, text: str, at: int, array: bool) -> int:
     """Where to go on after bytes that are no value: at their own closing bracket if that makes sense, else at
     the next `{` after a comma or line end from which a whole value parses."""
     if text[at] in "{[":

@@ -186,9 +186,7 @@ def source_keys(table: Table) -> tuple[str, ...]:
 
 
 def _names_in(expression: str) -> Iterator[str]:
-    asked = con().execute(
-        "select json_serialize_sql(cast($query as varchar))", {"query": f"select {expression}"}
-    )
+    asked = con().execute("select json_serialize_sql(cast($query as varchar))", {"query": f"select {expression}"})
     yield from _column_names(json.loads(asked.fetchall()[0][0]))
 
 

@@ -50,17 +50,11 @@ TRAIL = Table(
         col("recipient_account_id"),
         col("read_only", "boolean"),
         col("management_event", "boolean"),
-        *(
-            col(n, "json")
-            for n in ("request_parameters", "response_elements", "additional_event_data", "resources")
-        ),
+        *(col(n, "json") for n in ("request_parameters", "response_elements", "additional_event_data", "resources")),
         col(
             "user_identity",
             struct(
-                *(
-                    col(n)
-                    for n in ("type", "arn", "principal_id", "account_id", "access_key_id", "user_name")
-                ),
+                *(col(n) for n in ("type", "arn", "principal_id", "account_id", "access_key_id", "user_name")),
                 col("invoked_by"),
                 col(
                     "session_context",
@@ -71,9 +65,7 @@ TRAIL = Table(
                 ),
             ),
         ),
-        col(
-            "tls_details", struct(col("tls_version"), col("cipher_suite"), col("client_provided_host_header"))
-        ),
+        col("tls_details", struct(col("tls_version"), col("cipher_suite"), col("client_provided_host_header"))),
     ),
     common=Common(time=("event_time",)),
 )
@@ -116,18 +108,14 @@ def rows(batches: list[Batch]) -> list[dict[str, Any]]:
 
 def extras(batches: list[Batch]) -> list[Any]:
     return [
-        None
-        if batch.extra is None or batch.extra[row].as_py() is None
-        else json.loads(batch.extra[row].as_py())
+        None if batch.extra is None or batch.extra[row].as_py() is None else json.loads(batch.extra[row].as_py())
         for batch in batches
         for row in range(batch.rows)
     ]
 
 
 def positions(batches: list[Batch]) -> list[int]:
-    return sorted(
-        [int(p) for b in batches for p in b.positions] + [x.position for b in batches for x in b.bad]
-    )
+    return sorted([int(p) for b in batches for p in b.positions] + [x.position for b in batches for x in b.bad])
 
 
 ANN = {
@@ -206,18 +194,14 @@ def test_a_value_over_two_lines_is_no_line() -> None:
 
 
 def test_large_documents_are_cut() -> None:
-    more = [
-        {"text": '},{"name":"no"}' * count, "list": [{"name": "in"}, {"name": "in"}]} for count in range(5)
-    ]
+    more = [{"text": '},{"name":"no"}' * count, "list": [{"name": "in"}, {"name": "in"}]} for count in range(5)]
     people = [{"name": f"n{i}", "more": more[i % 5]} for i in range(50_000)]
     lines = "\n".join(map(json.dumps, people))
     for text in (json.dumps({"v": 1, "Records": people}), json.dumps(people, indent=1), lines):
         assert len(text) > 4 << 20
         batches = decode(PEOPLE, text.encode(), Json(records="Records"), 1 << 20)
         assert len(batches) < 30
-        assert [name for b in batches for name in b.columns["name"].to_pylist()] == [
-            p["name"] for p in people
-        ]
+        assert [name for b in batches for name in b.columns["name"].to_pylist()] == [p["name"] for p in people]
         assert positions(batches) == list(range(len(people)))
         assert json.loads(batches[1].raw(5)) == people[int(batches[1].positions[5])]
 
@@ -248,11 +232,7 @@ def unknown(columns: tuple[Column, ...], record: dict[str, Any]) -> dict[str, An
         column = known.get(key)
         if column is None:
             out[key] = value
-        elif (
-            isinstance(column.type, Struct)
-            and value is not None
-            and (inner := unknown(column.type.columns, value))
-        ):
+        elif isinstance(column.type, Struct) and value is not None and (inner := unknown(column.type.columns, value)):
             out[key] = inner
     return out
 

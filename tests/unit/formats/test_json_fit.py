@@ -173,9 +173,7 @@ def test_structs_keep_unknown_keys_at_their_place() -> None:
 def test_keys_come_from_the_map_the_column_or_the_rule() -> None:
     columns = (col("event_time"), col("id", src="ID"), col("who", struct(col("user_name"))), col("other"))
     fmt = Json(keys="camel", field_map=(("other", "Another Key"),))
-    batch = decode(
-        table(*columns), '{"eventTime":"a","ID":"b","who":{"userName":"c"},"Another Key":"d"}', fmt
-    )
+    batch = decode(table(*columns), '{"eventTime":"a","ID":"b","who":{"userName":"c"},"Another Key":"d"}', fmt)
     assert [batch.columns[c.name][0].as_py() for c in columns] == ["a", "b", {"user_name": "c"}, "d"]
 
 
@@ -243,9 +241,7 @@ def test_only_kept_fields_are_kept() -> None:
 
 
 def test_duplicate_keys_the_last_wins() -> None:
-    assert decode(table(col("a")), '[{"a":"x","a":"y"},{"a":"x","z":1,"a":"y"}]').columns[
-        "a"
-    ].to_pylist() == ["y", "y"]
+    assert decode(table(col("a")), '[{"a":"x","a":"y"},{"a":"x","z":1,"a":"y"}]').columns["a"].to_pylist() == ["y", "y"]
 
 
 LEARNABLE = table(
@@ -305,9 +301,7 @@ ALL = table(
     col("epoch", "timestamp", time="epoch"),
     col("nested", struct(col("a", "integer"), col("b", struct(col("c"))))),
 )
-names = st.sampled_from([c.name for c in ALL.columns]) | st.sampled_from(
-    ["a", "b", "", "tp_misfit", "é", '"', "\\"]
-)
+names = st.sampled_from([c.name for c in ALL.columns]) | st.sampled_from(["a", "b", "", "tp_misfit", "é", '"', "\\"])
 records = st.dictionaries(names, values, max_size=8)
 
 
