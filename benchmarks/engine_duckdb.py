@@ -12,9 +12,7 @@ def _copy(select: str, out: str) -> None:
     import duckdb
 
     with duckdb.connect() as con:
-        con.execute(
-            f"SET threads={THREADS}; SET preserve_insertion_order=false; SET enable_progress_bar=false"
-        )
+        con.execute(f"SET threads={THREADS}; SET preserve_insertion_order=false; SET enable_progress_bar=false")
         con.execute("SET TimeZone='UTC'")
         con.execute(f"COPY ({select}) TO '{out}' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (tp_date))")
 
@@ -130,8 +128,6 @@ def vpc(logs: str, out: str, same: bool) -> None:
     select = f"{others}, {start} AS start_time, {end} AS end_time, {start}::DATE AS tp_date"
     if not same:
         return _copy(f"SELECT {select} FROM {source} v", out)
-    identity = (
-        "concat_ws(' ', filename, interface_id, src_addr, src_port, dst_addr, dst_port, v.start_time, bytes)"
-    )
+    identity = "concat_ws(' ', filename, interface_id, src_addr, src_port, dst_addr, dst_port, v.start_time, bytes)"
     shared = f", {start} AS tp_timestamp{_shared(identity, 'src_addr', ', dst_addr')}"
     return _copy(f"SELECT {select}{shared} FROM {source} v ORDER BY tp_timestamp", out)

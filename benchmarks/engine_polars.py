@@ -16,9 +16,7 @@ def _sink(rows: pl.LazyFrame, out: str) -> None:
 
 def nginx(logs: str, out: str, same: bool) -> None:
     """Whole lines by the CSV scanner, then `extract_groups`."""
-    lines = pl.scan_csv(
-        f"{logs}/**/*.gz", separator="\x01", quote_char=None, has_header=False, new_columns=["line"]
-    )
+    lines = pl.scan_csv(f"{logs}/**/*.gz", separator="\x01", quote_char=None, has_header=False, new_columns=["line"])
     fields = lines.select(pl.col("line").str.extract_groups(NGINX_REGEX)).unnest("line")
     fields = fields.rename({str(n + 1): name for n, name in enumerate(NGINX)})
     parts = pl.col("request").str.split(" ")
@@ -54,8 +52,6 @@ def vpc(logs: str, out: str, same: bool) -> None:
         null_values="-",
         schema={name: types[kind] for name, kind in VPC.items()},
     )
-    times = (
-        pl.from_epoch(name, time_unit="s").dt.cast_time_unit("us") for name in ("start_time", "end_time")
-    )
+    times = (pl.from_epoch(name, time_unit="s").dt.cast_time_unit("us") for name in ("start_time", "end_time"))
     rows = rows.with_columns(*times)
     _sink(rows.with_columns(pl.col("start_time").dt.date().alias("tp_date")), out)

@@ -30,9 +30,7 @@ def cloudtrail(logs: str, out: str, same: bool) -> None:
 def nginx(logs: str, out: str, same: bool) -> None:
     """`read.text`, one `regexp_extract` per field."""
     lines = _read().text(logs)
-    fields = lines.select(
-        *(F.regexp_extract("value", NGINX_REGEX, n + 1).alias(f) for n, f in enumerate(NGINX))
-    )
+    fields = lines.select(*(F.regexp_extract("value", NGINX_REGEX, n + 1).alias(f) for n, f in enumerate(NGINX)))
     parts = F.split("request", " ")
     names = ("request_method", "request_uri", "server_protocol")
     rows = fields.select(
@@ -41,9 +39,7 @@ def nginx(logs: str, out: str, same: bool) -> None:
         F.to_timestamp("time_local", "dd/MMM/yyyy:HH:mm:ss Z").alias("tp_timestamp"),
         *(F.when(F.size(parts) == 3, parts[n]).alias(name) for n, name in enumerate(names)),
         F.col("status").cast("int").alias("status"),
-        F.when(F.col("body_bytes_sent") != "-", F.col("body_bytes_sent").cast("long")).alias(
-            "body_bytes_sent"
-        ),
+        F.when(F.col("body_bytes_sent") != "-", F.col("body_bytes_sent").cast("long")).alias("body_bytes_sent"),
         *(
             F.when(F.col(name) != "-", F.col(name)).alias(name)
             for name in ("remote_user", "http_referer", "http_user_agent")

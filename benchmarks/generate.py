@@ -115,9 +115,7 @@ def dataset(job: str, scale: int) -> Path:
 
 def main() -> None:
     """Make the data sets named on the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", default="1")
     parser.add_argument("--jobs", default="cloudtrail,nginx,vpc")
     args = parser.parse_args()

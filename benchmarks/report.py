@@ -18,14 +18,15 @@ Result = dict[str, Any]
 
 INTRO = """# Benchmarks
 
-Made by `make bench`; every figure is the median of alternating runs of a whole command from a cold start, process
-and JVM included. *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all processes
-at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is ahead.
+Made by `make bench`; every figure is the median of alternating runs of a whole command from a cold start,
+process and JVM included. *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all
+processes at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is
+ahead.
 
 - **cloudtrail**: 400,000 events (624 MB of JSON) in 1,000 gz files at 1×; **nginx**: 1,000,000 lines in 20 gz
-  files; **vpc**: 1,000,000 lines in 100 gz files. 4× and 16×: as many times the rows and files, in √ the days.
+  files; **vpc**: 1,000,000 lines in 100 gz files. 4× and 16×: as many times the rows and files, √ the days.
 - `lake` is what Tailrace always does: typed columns, 19 shared columns, ids, sorted files, ledger, commit.
-- `lean` is less: typed columns, partitioned by day, not sorted. `read_json`, `by_day` and `csv` are other ways.
+- `lean` is less: typed columns, partitioned by day, not sorted. `read_json`, `by_day`, `csv`: other ways to it.
 - `same` adds an id, the place, addresses and order: the nearest to what the lake stores.
 - What an engine wrote is read back and compared with what was generated; *wrong* names the sums that differ.
 """
@@ -45,9 +46,7 @@ def machine() -> dict[str, Any]:
         (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         "unknown",
     )
-    memory = next(
-        (int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0
-    )
+    memory = next((int(line.split()[1]) for line in _lines("/proc/meminfo") if line.startswith("MemTotal")), 0)
     versions = {name: _version(name) for name in PACKAGES}
     return {
         "cpu": cpu,
@@ -83,11 +82,10 @@ def _table(results: list[Result]) -> list[str]:
         ratios = [f"{ours[k] / r[k]:.2f}" if ours and compared else "" for k in ("wall", "cpu")]
         numbers = (
             f"{r['wall']:.1f} | {r['cpu']:.1f} | {r['cpu'] / r['rows'] * 1e6:.1f} | "
-            f"{r['peak_rss'] / 1e6:.0f} | {r['peak_pss'] / 1e6:.0f} | {r['bytes_out'] / 1e6:.0f} | {r['files']}"
+            f"{r['peak_rss'] / 1e6:.0f} | {r['peak_pss'] / 1e6:.0f} | "
+            f"{r['bytes_out'] / 1e6:.0f} | {r['files']}"
         )
-        lines.append(
-            f"| {r['engine']} | {r['form']} | {numbers} | {' | '.join(ratios)} | {', '.join(r['wrong'])} |"
-        )
+        lines.append(f"| {r['engine']} | {r['form']} | {numbers} | {' | '.join(ratios)} | {', '.join(r['wrong'])} |")
     return lines
 
 

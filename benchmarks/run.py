@@ -2,8 +2,8 @@
 
     python benchmarks/run.py --scale 1,4 --jobs cloudtrail,nginx --runs 3 --engines tailrace,duckdb
 
-Runs of the engines alternate, so that a noisy hour hits all of them; medians are reported. What an engine wrote
-is read back and compared with what the generator put in; a run with wrong sums is marked, not hidden.
+Runs of the engines alternate, so that a noisy hour hits all of them; medians are reported. What an engine
+wrote is read back and compared with what the generator put in; a run with wrong sums is marked, not hidden.
 """
 
 from __future__ import annotations
@@ -133,9 +133,7 @@ def median(runs: list[dict[str, object]]) -> dict[str, object]:
 
 def main() -> None:
     """Run what the command line names, keep the results, and write the report."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scale", default="1")
     parser.add_argument("--jobs", default=",".join(JOB_NAMES))
     parser.add_argument("--engines", default=",".join(ENGINES))

@@ -18,9 +18,7 @@ ROLES = (
     "lambda-orders-prod",
     "sre-oncall",
 )
-USERS = tuple(
-    f"{name}.{n:02d}" for name in ("ana", "bo", "chidi", "dana", "emre", "fatima") for n in range(8)
-)
+USERS = tuple(f"{name}.{n:02d}" for name in ("ana", "bo", "chidi", "dana", "emre", "fatima") for n in range(8))
 AGENTS = (
     "aws-sdk-go-v2/1.30.3 os/linux lang/go#1.22.5 md/GOOS#linux md/GOARCH#arm64 api/ec2#1.173.0",
     "Boto3/1.34.144 md/Botocore#1.34.144 ua/2.0 os/linux#6.1.92-99.174.amzn2023.x86_64 md/arch#x86_64 lang/python#3.11.6",
@@ -60,12 +58,8 @@ S3_EXTRA = (
     '{"SignatureVersion":"SigV4","CipherSuite":"TLS_AES_128_GCM_SHA256","bytesTransferredIn":0,'
     '"AuthenticationMethod":"AuthHeader","x-amz-id-2":"%(id)s%(id)s==","bytesTransferredOut":%(number)d}'
 )
-ROLE_ARN = (
-    '{"accountId":"%(account)s","type":"AWS::IAM::Role","ARN":"arn:aws:iam::%(account)s:role/%(noun)s"}'
-)
-KEY_ARN = (
-    '{"accountId":"%(account)s","type":"AWS::KMS::Key","ARN":"arn:aws:kms:%(region)s:%(account)s:key/%(id)s"}'
-)
+ROLE_ARN = '{"accountId":"%(account)s","type":"AWS::IAM::Role","ARN":"arn:aws:iam::%(account)s:role/%(noun)s"}'
+KEY_ARN = '{"accountId":"%(account)s","type":"AWS::KMS::Key","ARN":"arn:aws:kms:%(region)s:%(account)s:key/%(id)s"}'
 CREDENTIALS = (
     '{"credentials":{"accessKeyId":"ASIA%(key)s","sessionToken":"IQoJb3JpZ2luX2VjE%(id)s%(request)s%(id)s%(event)s",'
     '"expiration":"Oct 3, 2026, 8:35:00 PM"},"assumedRoleUser":{"assumedRoleId":"AROA%(key)s:%(noun)s",'
@@ -187,9 +181,7 @@ def _callers(rng: np.random.Generator, account: str, when: datetime) -> list[tup
     return callers
 
 
-def file_name(
-    index: int, files: int, days: int, first: datetime, rng: np.random.Generator
-) -> tuple[str, datetime]:
+def file_name(index: int, files: int, days: int, first: datetime, rng: np.random.Generator) -> tuple[str, datetime]:
     """Where AWS would put file number `index`, and when it was delivered."""
     account, region = ACCOUNTS[index % len(ACCOUNTS)], REGIONS[index // len(ACCOUNTS) % len(REGIONS)]
     per_day = -(-files // days)
@@ -200,9 +192,7 @@ def file_name(
     return f"{folder}/{account}_CloudTrail_{region}_{stamp}_{_key(rng)}.json.gz", delivered
 
 
-def events(
-    index: int, count: int, delivered: datetime, rng: np.random.Generator
-) -> tuple[bytes, dict[str, int]]:
+def events(index: int, count: int, delivered: datetime, rng: np.random.Generator) -> tuple[bytes, dict[str, int]]:
     """One file's text, and what a right reader must find in it."""
     account, region = ACCOUNTS[index % len(ACCOUNTS)], REGIONS[index // len(ACCOUNTS) % len(REGIONS)]
     callers = _callers(rng, account, delivered)

@@ -28,9 +28,7 @@ PAGES = ("/", "/index.html", "/products/%d", "/cart", "/api/v1/orders/%d?expand=
 PATHS = tuple(p % n if "%d" in p else p.replace("%%", "%") for p in PAGES for n in range(1, 400))
 METHODS = ("GET",) * 16 + ("POST",) * 3 + ("HEAD",)
 PROTOCOLS = ("HTTP/1.1", "HTTP/2.0")
-REFERERS = (
-    ("-",) * 30 + tuple(f"https://shop.example.com{p}" for p in PATHS[::30]) + ("https://www.google.com/",)
-)
+REFERERS = ("-",) * 30 + tuple(f"https://shop.example.com{p}" for p in PATHS[::30]) + ("https://www.google.com/",)
 ODD = ("", r"\x16\x03\x01\x00\xF7\x01\x00\x00\xF3\x03\x03", "-", "quit")
 "Requests that are no HTTP: nginx answers 400 to them."
 STATUSES = np.array([200, 304, 301, 404, 499, 500, 503])
@@ -91,13 +89,13 @@ def nginx_lines(count: int, day: datetime, rng: np.random.Generator) -> tuple[by
     return ("\n".join(lines) + "\n").encode(), found
 
 
-VPC_FIELDS = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status"
+VPC_FIELDS = (
+    "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status"
+)
 PORTS = np.array([443, 443, 443, 80, 22, 53, 5432, 6379, 8080, 3389])
 
 
-def vpc_name(
-    index: int, files: int, days: int, first: datetime, rng: np.random.Generator
-) -> tuple[str, datetime]:
+def vpc_name(index: int, files: int, days: int, first: datetime, rng: np.random.Generator) -> tuple[str, datetime]:
     """Where AWS would put file number `index`, and the start of the time it covers."""
     account, region = ACCOUNTS[index % len(ACCOUNTS)], REGIONS[index // len(ACCOUNTS) % len(REGIONS)]
     per_day = -(-files // days)
@@ -107,9 +105,7 @@ def vpc_name(
     return f"AWSLogs/{account}/vpcflowlogs/{region}/{start:%Y/%m/%d}/{name}", start
 
 
-def vpc_lines(
-    index: int, count: int, start: datetime, rng: np.random.Generator
-) -> tuple[bytes, dict[str, int]]:
+def vpc_lines(index: int, count: int, start: datetime, rng: np.random.Generator) -> tuple[bytes, dict[str, int]]:
     """One file's text with its header line, and what a right reader must find in it."""
     account = ACCOUNTS[index % len(ACCOUNTS)]
     interfaces = [f"eni-0{rng.bytes(8).hex()}" for _ in range(40)]
