@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.formats.clf_times import PATTERN, clf_times
 from tailrace.formats.duck import con
 
 STORED = pa.timestamp("us")
@@ -13,7 +14,7 @@ _PER_SECOND = {"epoch_s": 1, "epoch_ms": 1_000, "epoch_us": 1_000_000, "epoch_ns
 _FIRST = -62_135_596_800_000_000  # 0001-01-01
 _LAST = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 _WORDS = pa.array(["infinity", "-infinity", "epoch"])  # times for DuckDB, not for a log
-_LEAP_SECOND = r"(:[0-9]{2}):60"
+_LEAP_SECOND = r"([0-9]{2}:[0-9]{2}):60([^:0-9]|$)"
 
 
 def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
@@ -35,7 +36,21 @@ def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
             return _within(values.cast(_ZONED).view(STORED))
         except pa.ArrowInvalid:
             pass
+    if spelled == PATTERN:
+        return _within(_common_log(values))
     return _within(_distinct(values, spelled))
+
+
+def _common_log(values: pa.Array) -> pa.Array:
+    """Read by position; a text that is not just so is left to DuckDB."""
+    found = clf_times(values)
+    if found is None:
+        return _distinct(values, PATTERN)
+    times, right = found
+    if right.all():
+        return times
+    odd = pa.array(~right)
+    return pc.replace_with_mask(times, odd, _parsed(values.filter(odd), PATTERN))
 
 
 def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:
@@ -50,7 +65,7 @@ def _parsed(values: pa.Array, spelled: str | None) -> pa.Array:
     times = _duck(values, spelled)
     failed = pc.and_(pc.is_null(times), pc.is_valid(values))
     if pc.any(failed).as_py():
-        second = pc.replace_substring_regex(values.filter(failed), _LEAP_SECOND, r"\1:59")
+        second = pc.replace_substring_regex(values.filter(failed), _LEAP_SECOND, r"\1:59\2")
         times = pc.replace_with_mask(times, failed, _duck(second, spelled))
     if spelled is None:
         times = pc.if_else(pc.is_in(pc.ascii_lower(pc.utf8_trim_whitespace(values)), _WORDS), None, times)

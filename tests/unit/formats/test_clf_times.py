@@ -1,0 +1,43 @@
+"""Times of the common log format: every one as Python's own strptime reads it, none that it refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tailrace.formats.clf_times import PATTERN
+from tailrace.formats.times import parse_times
+
+MOMENTS = st.datetimes(min_value=datetime(1, 1, 2), max_value=datetime(9999, 12, 30))
+ZONES = st.integers(-23 * 60, 23 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
+
+
+@given(st.lists(st.tuples(MOMENTS, ZONES), min_size=1, max_size=20))
+def test_every_time_is_read(given: list[tuple[datetime, timezone]]) -> None:
+    moments = [m.replace(microsecond=0, tzinfo=z) for m, z in given]
+    texts = [f"{m:%d/%b}/{m.year:04d}:{m:%H:%M:%S %z}" for m in moments]
+    found = parse_times(pa.array(texts), PATTERN).to_pylist()
+    assert found == [m.astimezone(UTC).replace(tzinfo=None) for m in moments]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["31/Feb/2024:00:00:00 +0000", "29/Feb/2023:00:00:00 +0000", "00/Jan/2024:00:00:00 +0000"]
+    + ["10/Foo/2024:00:00:00 +0000", "10/Oct/2024:24:00:00 +0000", "10/Oct/2024:00:60:00 +0000"]
+    + ["10-Oct-2024 00:00:00 +0000", "1a/Oct/2024:00:00:00 +0000"],
+)
+def test_what_is_no_time_is_null(text: str) -> None:
+    good = "10/Oct/2024:13:55:36 -0700"
+    found = parse_times(pa.array([good, text, good]), PATTERN).to_pylist()
+    assert found == [datetime(2024, 10, 10, 20, 55, 36), None, datetime(2024, 10, 10, 20, 55, 36)]
+
+
+def test_slices_nulls_and_odd_widths() -> None:
+    texts = pa.array(["x", "10/Oct/2024:13:55:36 +0000", "29/Feb/2024:00:00:60 +0000", None, "1/Oct/2024:00:00:00 +0000"])
+    moments = [datetime(2024, 10, 10, 13, 55, 36), datetime(2024, 2, 29, 0, 0, 59)]
+    assert parse_times(texts.slice(1, 2), PATTERN).to_pylist() == moments
+    assert parse_times(texts, PATTERN).to_pylist() == [None, *moments, None, datetime(2024, 10, 1)]
