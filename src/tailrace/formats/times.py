@@ -36,21 +36,7 @@ def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
             return _within(values.cast(_ZONED).view(STORED))
         except pa.ArrowInvalid:
             pass
-    if spelled == PATTERN:
-        return _within(_common_log(values))
     return _within(_distinct(values, spelled))
-
-
-def _common_log(values: pa.Array) -> pa.Array:
-    """Read by position; a text that is not just so is left to DuckDB."""
-    found = clf_times(values)
-    if found is None:
-        return _distinct(values, PATTERN)
-    times, right = found
-    if right.all():
-        return times
-    odd = pa.array(~right)
-    return pc.replace_with_mask(times, odd, _parsed(values.filter(odd), PATTERN))
 
 
 def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:
@@ -62,6 +48,17 @@ def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:
 
 
 def _parsed(values: pa.Array, spelled: str | None) -> pa.Array:
+    found = clf_times(values) if spelled == PATTERN else None
+    if found is not None:
+        times, right = found
+        if right.all():
+            return times
+        odd = pa.array(~right)
+        return pc.replace_with_mask(times, odd, _slowly_parsed(values.filter(odd), spelled))
+    return _slowly_parsed(values, spelled)
+
+
+def _slowly_parsed(values: pa.Array, spelled: str | None) -> pa.Array:
     times = _duck(values, spelled)
     failed = pc.and_(pc.is_null(times), pc.is_valid(values))
     if pc.any(failed).as_py():

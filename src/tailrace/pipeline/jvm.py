@@ -179,6 +179,9 @@ class Driver:
         env["SPARK_CONNECT_MODE"] = "0"
         env["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(Path(self._info.name, "gateway"))
         env.setdefault("PYSPARK_PYTHON", sys.executable)
+        # The workers inherit these: blocks of a few MB come and go, and glibc would give each back to the kernel.
+        env.setdefault("MALLOC_TRIM_THRESHOLD_", str(256 << 20))
+        env.setdefault("MALLOC_MMAP_THRESHOLD_", str(256 << 20))
         if not self.settings.direct:
             env["JAVA_HOME"] = str(launcher_home(self.java, cache_directory()))
         return env
