@@ -21,6 +21,7 @@ Values = list[Any]
 Rows = list[Any]
 _PLAIN = {"int", "bool", "float"}
 _MILLISECOND = 1_000
+_INT64 = 2**63
 
 
 def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
@@ -34,6 +35,8 @@ def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
         return _struct(field, field.level, values, notes)
     if field.kind == "list":
         return _list(field, values, notes)
+    if values and values[0] is None and values.count(None) == len(values):
+        return pa.nulls(len(values), field.stored or pa.string())
     array, wrong = _leaf(field, values)
     for row in wrong:
         notes.mark(row, field.path, values[row])
@@ -132,36 +135,32 @@ def _raws(values: Values, nulls: frozenset[str]) -> pa.Array:
 
 
 def _moments(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
-    """Times: texts and numbers apart, because a number is one only where the column says its unit."""
-    stored = field.stored
-    numeric = not pa.types.is_timestamp(stored)  # an integer column that takes times: milliseconds since 1970
+    """Times as texts; an integer column that takes times holds milliseconds since 1970."""
     try:
         texts = pa.array(values, pa.string())
     except (pa.ArrowTypeError, pa.ArrowInvalid):
-        return _mixed_moments(field, values, stored)
+        return _mixed_moments(field, values)
     texts = _without(texts, field.nulls)
     times = parse_times(texts, _time(field))
     wrong = _lost(texts, times)
-    if numeric:
-        times = pc.divide(times.cast(pa.int64()), _MILLISECOND).cast(stored)
+    if pa.types.is_integer(field.stored):
+        times = pc.divide(times.view(pa.int64()), _MILLISECOND)
     return times, wrong
 
 
-def _mixed_moments(field: Field, values: Values, stored: pa.DataType) -> tuple[pa.Array, list[int]]:
-    counts = [value if value.__class__ in (int, float) else None for value in values]
-    others = [None if value.__class__ in (int, float) else text_of(value) for value in values]
-    times, wrong = _moments(field, others)
-    if pa.types.is_timestamp(stored):
-        try:
-            told = pa.array(counts)
-        except (pa.ArrowInvalid, OverflowError):  # integers and fractions, or beyond 64 bits
-            told = pa.array([None if c is None else float(c) for c in counts], pa.float64())
-        numbers = parse_times(told, _time(field))
+def _mixed_moments(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
+    """Texts, integers and fractions, each by its own rules: a value must not depend on its neighbours."""
+    numbers = [value.__class__ is int or value.__class__ is float for value in values]
+    times, wrong = _moments(field, [None if n else text_of(v) for v, n in zip(values, numbers, strict=True)])
+    counts = pa.array([v if v.__class__ is int and -_INT64 <= v < _INT64 else None for v in values], pa.int64())
+    if pa.types.is_integer(field.stored):
+        times = pc.coalesce(times, counts)
     else:
-        told = pa.array([c if c is None or -(2**63) <= c < 2**63 else None for c in counts], pa.int64())
-        numbers = told.cast(stored)
-    wrong += [i for i, c in enumerate(counts) if c is not None and not numbers[i].is_valid]
-    return pc.coalesce(times, numbers), sorted(wrong)
+        fractions = pa.array([v if v.__class__ is float else None for v in values], pa.float64())
+        spelled = _time(field)
+        times = pc.coalesce(times, parse_times(counts, spelled), parse_times(fractions, spelled))
+    valid = times.is_valid().to_pylist()
+    return times, sorted({*wrong, *(row for row, n in enumerate(numbers) if n and not valid[row])})
 
 
 def _time(field: Field) -> str | None:

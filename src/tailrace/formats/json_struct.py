@@ -153,11 +153,11 @@ def _spelled(type: str) -> str:
 
 def _leaf(type: str, time: str | None) -> tuple[str, Any]:
     """Kind and strict type of a value."""
-    if type in _RANGES and not time:
+    if type == "bigint" and time:
+        return "moment", int | str
+    if type in _RANGES:
         low, high = _RANGES[type]
         return "int", Annotated[int, Meta(ge=low, le=high)]
-    if type in _RANGES:
-        return "moment", int | str
     if type == "timestamp" and time and time.startswith("epoch"):
         return "moment", int | float | str
     if type == "timestamp":
