@@ -95,15 +95,19 @@ class Shaper:
         if extra is not None:
             columns["tp_extra"] = extra
         times = self._timestamps(columns, rows)
+        shaped.index = self._index(columns, rows)
+        if shaped.index is not None:
+            nul = pc.match_substring(shaped.index, "\0").fill_null(False).to_numpy(zero_copy_only=False)
+            refused |= dict.fromkeys(np.flatnonzero(nul).tolist(), "row: the value of tp_index holds a NUL")
         keep = self._keep(columns, times, refused, parts, shaped)
         if keep is not None:
             columns = {name: array.filter(keep) for name, array in columns.items()}
             times = times.filter(keep)
             shaped.owner = shaped.owner[keep.to_numpy(zero_copy_only=False)]
             shaped.positions = positions.filter(keep)
+            shaped.index = None if shaped.index is None else shaped.index.filter(keep)
         shaped.columns = {n: a for n, a in columns.items() if a.null_count < len(times)}
         shaped.timestamps = times
-        shaped.index = self._index(columns, len(times))
         return shaped
 
     def _owner(self, parts: list[Part]) -> Numbers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tailrace.core import Artifact, SourceError, TailraceError
 from tailrace.formats import decoder
-from tailrace.formats.base import Bad, Batch, CorruptStream
+from tailrace.formats.base import Bad, Batch, CorruptStream, Stream
 from tailrace.formats.stream import open_streams
 from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
@@ -18,25 +18,29 @@ GATHER_ROWS = 16 * 1024
 GATHER_BYTES = 16 << 20
 
 
-class _Restart(Exception):
-    """A large artifact turned out corrupt after some of its rows had gone to the writer: begin again without it."""
+Place = tuple[int, str | None]
+"Number of an artifact in its unit, and the member of it; None is the artifact as a whole."
 
-    def __init__(self, number: int, reason: str) -> None:
+
+class _Restart(Exception):
+    """Something large turned out corrupt after some of its rows had gone to the writer: begin again without it."""
+
+    def __init__(self, place: Place, reason: str) -> None:
         super().__init__(reason)
-        self.number = number
+        self.place = place
         self.reason = reason
 
 
 def run_unit(job: Job, unit: Unit) -> UnitResult:
     """Reads every artifact of the unit; an error that is not one artifact's own fails the unit as a whole."""
-    broken: dict[int, str] = {}
+    broken: dict[Place, str] = {}
     while True:
         task = _Task(job, unit, broken, verify=bool(broken))
         try:
             return task.run()
         except _Restart as restart:
             task.discard()
-            broken[restart.number] = restart.reason
+            broken[restart.place] = restart.reason
         except TailraceError as error:
             task.discard()
             return UnitResult(unit.number, error=str(error), hint=error.hint)
@@ -49,7 +53,7 @@ def run_unit(job: Job, unit: Unit) -> UnitResult:
 
 
 class _Task:
-    def __init__(self, job: Job, unit: Unit, broken: dict[int, str], verify: bool) -> None:
+    def __init__(self, job: Job, unit: Unit, broken: dict[Place, str], verify: bool) -> None:
         self.job, self.unit, self.broken, self.verify = job, unit, broken, verify
         name = f"{unit.number:05d}-{unit.attempt}"
         enricher = Enricher(job.table)
@@ -60,8 +64,8 @@ class _Task:
         self.outcomes: list[Outcome] = []
         self.parts: list[Part] = []
         self.rows = self.bytes = 0
-        self.exposed = -1
-        "Artifact of which some rows have already left for the writer."
+        self.exposed: Place = (-1, None)
+        "What was being read when rows last left for the writer."
 
     def run(self) -> UnitResult:
         for number, artifact in enumerate(self.unit.artifacts):
@@ -77,41 +81,66 @@ class _Task:
         self.waste.discard()
 
     def _read(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
-        reason = self.broken.get(number)
+        reason = self.broken.get((number, None))
         if reason is None:
             try:
                 if self.verify:
-                    self._verify(artifact)
+                    self._verify(number, artifact)
                 self._decode(number, artifact, outcome)
                 return
             except (CorruptStream, SourceError) as error:
                 if isinstance(error, SourceError) and is_transient(error):
                     raise
                 reason = str(error)
-                if self.exposed == number:
-                    raise _Restart(number, reason) from None
+                if self.exposed[0] == number:
+                    raise _Restart((number, None), reason) from None
         self.parts = [p for p in self.parts if p[0].artifact != number]
         outcome.status, outcome.reason, outcome.counts = "failed", reason, Counts()
         self.waste.add(_origin(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {reason}"))
 
-    def _verify(self, artifact: Artifact) -> None:
+    def _verify(self, number: int, artifact: Artifact) -> None:
         with open_artifact(artifact) as raw:
-            for _, stream in open_streams(raw, artifact.location):
-                for _block in stream:
-                    continue
+            for member, stream in open_streams(raw, artifact.location):
+                try:
+                    for _block in stream:
+                        continue
+                except CorruptStream as error:
+                    if member is None:
+                        raise
+                    self.broken[number, member] = str(error)
 
     def _decode(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
-        engine = self.decoders[self.unit.sources[number]]
         with open_artifact(artifact) as raw:
             streams = open_streams(raw, artifact.location)
             for member, stream in streams:
                 origin = _origin(number, artifact, member)
-                if member is not None:
+                if member is None:
+                    self._rows(origin, stream)
+                else:
                     outcome.members.append(member)
-                for batch in engine.decode(stream):
-                    self._take(origin, batch)
+                    self._member(origin, stream, outcome)
             if streams.truncated:
                 outcome.status, outcome.reason = "partial", "the compressed data ends too early"
+
+    def _member(self, origin: Origin, stream: Stream, outcome: Outcome) -> None:
+        """A broken member is left out of its archive; where the archive itself is broken, the next step raises."""
+        place = (origin.artifact, origin.member)
+        reason = self.broken.get(place)
+        if reason is None:
+            try:
+                self._rows(origin, stream)
+                return
+            except CorruptStream as error:
+                reason = str(error)
+                if self.exposed == place:
+                    raise _Restart(place, reason) from None
+        self.parts = [p for p in self.parts if p[0] != origin]
+        outcome.status, outcome.reason = "partial", f"member {origin.member}: {reason}"
+        self.waste.add(origin, Bad(-1, b"", 0, f"member: {reason}"))
+
+    def _rows(self, origin: Origin, stream: Stream) -> None:
+        for batch in self.decoders[self.unit.sources[origin.artifact]].decode(stream):
+            self._take(origin, batch)
 
     def _take(self, origin: Origin, batch: Batch) -> None:
         self.parts.append((origin, batch))
@@ -119,7 +148,7 @@ class _Task:
         self.bytes += sum(array.nbytes for array in batch.columns.values())
         if self.rows >= GATHER_ROWS or self.bytes >= GATHER_BYTES:
             self._flush()
-            self.exposed = origin.artifact
+            self.exposed = (origin.artifact, origin.member)
 
     def _flush(self) -> None:
         parts, self.parts = self.parts, []
