@@ -28,7 +28,11 @@ PRUNE_FROM = 8
 _STUBS = "tailrace_stub"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CATALOGUE = re.compile(r"\b(show|information_schema|duckdb_\w+|pragma|summarize|describe|desc)\b", re.IGNORECASE)
-_CURRENT = re.compile(r"\bcurrent_timestamp\b(?!\s*\()", re.IGNORECASE)
+_CURRENT = re.compile(
+    r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\2\$)|\bcurrent_timestamp\b(?!\s*\()""",
+    re.IGNORECASE | re.DOTALL,
+)
+"A text, a quoted name or a comment, which are left alone; or the word itself."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,8 @@ class Engine:
     def run(self, sql: str) -> Iterator[Result]:
         """The answers of all statements, one after the other."""
         try:
-            statements = [s.query for s in self.connection.extract_statements(_CURRENT.sub("now()", sql))]
+            current = _CURRENT.sub(lambda found: found[1] or "now()", sql)
+            statements = [s.query for s in self.connection.extract_statements(current)]
         except duckdb.Error as error:
             raise _refused(error) from None
         for statement in statements:
@@ -96,7 +101,13 @@ class Engine:
     def _make_views(self, statement: str) -> None:
         words = {w.lower() for w in _WORD.findall(statement)}
         candidates = {n: n for n in self._listed(statement)} | {a: t for a, t in ALIASES.items() if a in words}
-        wanted = {view: table for view, table in candidates.items() if view.lower() in words}
+        lowered = statement.lower()
+        # A name with blanks or dashes in it is no single word.
+        wanted = {
+            view: table
+            for view, table in candidates.items()
+            if (view.lower() in words if _WORD.fullmatch(view) else view.lower() in lowered)
+        }
         if _CATALOGUE.search(statement):
             wanted |= {n: n for n in self._names()}
         for view in [v for v in wanted if v == QUARANTINE]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ _COLUMN = r'"(?:[^"]|"")+"|\w+|struct_extract\((?:\w+|"(?:[^"]|"")+"), \'\w+\'\)
 _COMPARED = re.compile(rf"({_COLUMN}) (=|>=|<=|>|<) ({_VALUE})")
 _AMONG = re.compile(rf"({_COLUMN}) IN \(((?:{_VALUE})(?:, (?:{_VALUE}))*)\)")
 _VALUES = re.compile(_VALUE)
+_TYPED = re.compile(r"::[A-Z]+$")
 _INNER = re.compile(r"struct_extract\((.+), '(\w+)'\)")
 
 
@@ -31,6 +33,9 @@ class Condition:
 
 def conditions(filters: list[str]) -> list[Condition]:
     """What can be understood of a scan's filters; the rest prunes nothing."""
+    # EXPLAIN parts filters by line ends, those inside of a text too: a piece of a text may look like a filter.
+    if any(_ends_inside_quotes(text) for text in filters):
+        return []
     return [c for text in filters for part in _conjuncts(text.removeprefix("optional: ")) for c in _atom(part)]
 
 
@@ -75,7 +80,7 @@ def _condition_mask(files: pa.Table, condition: Condition) -> pa.ChunkedArray | 
         return None
     try:
         values = [pa.scalar(v).cast(least.type) for v in condition.values]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         return None
     masks = [_one(least, greatest, condition.operator, value) for value in values]
     mask = masks[0]
@@ -85,25 +90,25 @@ def _condition_mask(files: pa.Table, condition: Condition) -> pa.ChunkedArray | 
 
 
 def _one(least: Any, greatest: Any, operator: str, value: pa.Scalar) -> pa.ChunkedArray:
+    """Bounds of long texts are rounded, but outwards: what holds for the value holds for them, `<` and `>` too."""
     if operator == "=":
         low, high = pc.less_equal(least, value), pc.greater_equal(greatest, value)
         return pc.and_(low.fill_null(True), high.fill_null(True))
-    if operator in (">", ">="):
-        # Statistics of texts are rounded: `>` must not be taken more strictly than `>=`.
-        return pc.greater_equal(greatest, value).fill_null(True)
-    return pc.less_equal(least, value).fill_null(True)
+    compare, bound = {
+        ">": (pc.greater, greatest),
+        ">=": (pc.greater_equal, greatest),
+        "<": (pc.less, least),
+        "<=": (pc.less_equal, least),
+    }[operator]
+    return compare(bound, value).fill_null(True)
 
 
 def _conjuncts(text: str) -> Iterator[str]:
     """`((a) AND (b))` → `a`, `b`; anything with OR in it stays whole."""
     text = _unwrapped(text)
-    parts, depth, start, quoted = [], 0, 0, False
-    for i, char in enumerate(text):
-        if char == "'":
-            quoted = not quoted
-        elif not quoted and char in "()":
-            depth += 1 if char == "(" else -1
-        elif not quoted and depth == 0 and text.startswith(" AND ", i):
+    parts, start = [], 0
+    for i, char, depth in _outside_quotes(text):
+        if char == " " and depth == 0 and text.startswith(" AND ", i):
             parts.append(text[start:i])
             start = i + 5
     if not parts:
@@ -120,25 +125,39 @@ def _unwrapped(text: str) -> str:
 
 
 def _closes_at(text: str) -> int:
-    depth, quoted = 0, False
+    return next((i for i, char, depth in _outside_quotes(text) if char == ")" and depth == 0), -1)
+
+
+def _outside_quotes(text: str) -> Iterator[tuple[int, str, int]]:
+    """Place, character and depth of parentheses after it, of all that is neither in a text nor in a quoted name."""
+    depth, quote = 0, ""
     for i, char in enumerate(text):
-        if char == "'":
-            quoted = not quoted
-        elif not quoted and char in "()":
-            depth += 1 if char == "(" else -1
-            if depth == 0:
-                return i
-    return -1
+        if quote:
+            quote = "" if char == quote else quote
+        elif char in "'\"":
+            quote = char
+        else:
+            depth += (char == "(") - (char == ")")
+            yield i, char, depth
+    if quote:
+        yield len(text), quote, depth
+
+
+def _ends_inside_quotes(text: str) -> bool:
+    return any(i == len(text) for i, _, _ in _outside_quotes(text))
 
 
 def _atom(text: str) -> Iterator[Condition]:
     compared = _COMPARED.fullmatch(text)
-    if compared:
-        yield Condition(_name(compared[1]), compared[2], (_value(compared[3]),))
+    among = None if compared else _AMONG.fullmatch(text)
+    try:
+        if compared:
+            yield Condition(_name(compared[1]), compared[2], (_value(compared[3]),))
+        elif among:
+            yield Condition(_name(among[1]), "=", tuple(_value(v) for v in _VALUES.findall(among[2])))
+    except ValueError:
+        # What Python or the statistics do not have: `infinity`, years after 9999, blobs.
         return
-    among = _AMONG.fullmatch(text)
-    if among:
-        yield Condition(_name(among[1]), "=", tuple(_value(v) for v in _VALUES.findall(among[2])))
 
 
 def _name(text: str) -> str:
@@ -149,12 +168,14 @@ def _name(text: str) -> str:
 
 
 def _value(text: str) -> Any:
-    bare, _, kind = text.rpartition("::") if "::" in text else (text, "", "")
-    if bare.startswith("'"):
-        word = bare[1:-1].replace("''", "'")
-        if kind == "DATE":
-            return date.fromisoformat(word)
-        return datetime.fromisoformat(word) if kind == "TIMESTAMP" else word
-    if bare in ("true", "false"):
-        return bare == "true"
-    return float(bare) if "." in bare else int(bare)
+    bare, _, kind = text.rpartition("::") if _TYPED.search(text) else (text, "", "")
+    if not bare.startswith("'"):
+        return bare == "true" if bare in ("true", "false") else Decimal(bare) if "." in bare else int(bare)
+    word = bare[1:-1].replace("''", "'")
+    if kind == "DATE":
+        return date.fromisoformat(word)
+    if kind == "TIMESTAMP":
+        return datetime.fromisoformat(word)
+    if kind:
+        raise ValueError(f"no statistics for {kind}")
+    return word

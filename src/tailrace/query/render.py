@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import math
+import re
 import unicodedata
-from collections.abc import Callable, Iterator
-from datetime import date, datetime, time, timedelta
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
 from decimal import Decimal
 from itertools import islice
 from typing import Any, TextIO
-from uuid import UUID
 
 from tailrace.query.engine import Result
 
 WIDTH_FROM = 10_000
 "Rows that are looked at to find the widths of a table's columns."
+_PLAIN = re.compile(r'[^",\r\n]+')
 
 
 def render(result: Result, output: str, out: TextIO) -> None:
@@ -25,11 +26,12 @@ def render(result: Result, output: str, out: TextIO) -> None:
 
 def _table(result: Result, out: TextIO) -> None:
     first = [[_cell(v) for v in row] for row in islice(result.rows, WIDTH_FROM)]
-    widths = [max(map(width, column)) for column in zip(result.columns, *first, strict=True)]
+    names = [_cell(name) for name in result.columns]
+    widths = [max(map(width, column)) for column in zip(names, *first, strict=True)]
     numeric = [t in _NUMBERS or t.startswith("DECIMAL") for t in result.types]
     rule = ["─" * (w + 2) for w in widths]
     out.write(f"┌{'┬'.join(rule)}┐\n")
-    out.write(_line(list(result.columns), widths, [False] * len(widths)))
+    out.write(_line(names, widths, [False] * len(widths)))
     out.write(f"├{'┼'.join(rule)}┤\n")
     count = 0
     for row in _all(first, result.rows):
@@ -66,25 +68,41 @@ def _jsonl(result: Result, out: TextIO) -> None:
 
 
 def _objects(result: Result) -> Iterator[str]:
-    embedded = [t == "JSON" for t in result.types]
+    keys = [json.dumps(name, ensure_ascii=False) for name in _distinct(result.columns)]
+    writers = [_embedded if t == "JSON" else as_json for t in result.types]
     for row in result.rows:
-        values = (_embedded(v) if e else v for v, e in zip(row, embedded, strict=True))
-        record = dict(zip(result.columns, values, strict=True))
-        yield json.dumps(record, default=_plain, ensure_ascii=False, allow_nan=False)
+        pairs = (f"{key}: {write(value)}" for key, write, value in zip(keys, writers, row, strict=True))
+        yield f"{{{', '.join(pairs)}}}"
+
+
+def _distinct(names: Iterable[str]) -> list[str]:
+    """An object has each key once: a second column `a` is `a_2`."""
+    found: dict[str, None] = {}
+    for name in names:
+        spelled, number = name, 2
+        while spelled in found:
+            spelled, number = f"{name}_{number}", number + 1
+        found[spelled] = None
+    return list(found)
 
 
 def _csv(result: Result, out: TextIO) -> None:
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(result.columns)
+    out.write(",".join(map(_field, result.columns)) + "\n")
     for row in result.rows:
-        writer.writerow(["" if v is None else _cell(v) for v in row])
+        out.write(",".join("" if v is None else _field(_text(v)) for v in row) + "\n")
+
+
+def _field(text: str) -> str:
+    """Quoted where RFC 4180 asks for it, and where it is empty: null is nothing at all."""
+    return text if text and _PLAIN.fullmatch(text) else '"' + text.replace('"', '""') + '"'
 
 
 def _lines(result: Result, out: TextIO) -> None:
-    wide = max(map(width, result.columns), default=0)
+    names = [_cell(name) for name in result.columns]
+    wide = max(map(width, names), default=0)
     for number, row in enumerate(result.rows, 1):
         out.write(f"-[ row {number} ]{'-' * 20}\n")
-        for name, value in zip(result.columns, row, strict=True):
+        for name, value in zip(names, row, strict=True):
             out.write(f"{name}{' ' * (wide - width(name))} | {_cell(value)}\n")
 
 
@@ -101,43 +119,54 @@ _NUMBERS = {
 }  # fmt: skip
 
 
-def _embedded(value: Any) -> Any:
-    """A JSON column inside JSON output is a value, not a text."""
-    if not isinstance(value, str):
-        return value
+def _embedded(value: Any) -> str:
+    """A JSON column inside JSON output is a value, not a text; digits and order stay as they were sent."""
     try:
-        return json.loads(value)
-    except ValueError:
-        return value
+        json.loads(value, parse_constant=_no_constant)
+    except (TypeError, ValueError, RecursionError):
+        return as_json(value)
+    # Line ends lie between values only; `jsonl` cannot have them.
+    return str(value).replace("\r", " ").replace("\n", " ")
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def as_json(value: Any) -> str:
+    """Any value that DuckDB gives. Decimals keep their digits; NaN and infinity, which JSON lacks, are null."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return "null"
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
     if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
-    if isinstance(value, timedelta | UUID):
-        return str(value)
-    return str(value)
+        return format(value, "f")
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{as_json(_text(k))}: {as_json(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(as_json, value)) + "]"
+    text = value.isoformat() if isinstance(value, datetime) else _text(value)
+    return json.dumps(text, ensure_ascii=False)
 
 
-def _cell(value: Any) -> str:
-    if value is None:
-        return ""
+def _text(value: Any) -> str:
+    """A value as it is, whatever characters it holds."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
-    if isinstance(value, dict | list):
-        return json.dumps(value, default=_plain, ensure_ascii=False)
-    text = value if isinstance(value, str) else str(_plain(value) if isinstance(value, bytes) else value)
-    return "".join(c if c.isprintable() else _escape(c) for c in text) if not text.isprintable() else text
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "backslashreplace")
+    return as_json(value) if isinstance(value, dict | list | tuple) else str(value)
+
+
+def _cell(value: Any) -> str:
+    """A value on a terminal: control characters would move the cursor, and a log may hold any."""
+    text = "" if value is None else _text(value)
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
 def _escape(char: str) -> str:
-    """Control characters would move the cursor; a log may hold any."""
     return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char) or f"\\u{ord(char):04x}"
 
 

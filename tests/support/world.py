@@ -1,0 +1,71 @@
+"""A small world in one process: configuration, lake and queries, and no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tailrace.config import Config, load, select
+from tailrace.config.tables import tables_for
+from tailrace.core import TimeRange
+from tailrace.lake.paths import Lake
+from tailrace.pipeline import collect as collecting
+from tailrace.pipeline.job import Job, Unit, UnitResult
+from tailrace.pipeline.report import PartitionReport, Silent
+from tailrace.pipeline.unit import run_unit
+from tailrace.query.engine import Engine
+
+
+@dataclass
+class World:
+    """A home with configuration and lake. Collects without a JVM: the tasks run in this process, one by one."""
+
+    home: Path
+    run: Callable[[Any, Job, tuple[Unit, ...]], list[UnitResult]] = field(
+        default=lambda _, job, units: [run_unit(job, unit) for unit in units]
+    )
+
+    @property
+    def lake(self) -> Lake:
+        return Lake(self.home)
+
+    def config(self) -> Config:
+        now = datetime.now(UTC).replace(tzinfo=None)
+        return load([self.home / "config"], now=now, environ={})
+
+    def write_config(self, text: str) -> None:
+        path = self.home / "config" / "test.tpc"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    def collect(self, *selectors: str, window: TimeRange | None = None) -> list[PartitionReport]:
+        patch = pytest.MonkeyPatch()
+        patch.setattr(collecting, "run_units", self.run)
+        config = self.config()
+        options = collecting.CollectOptions(window or TimeRange())
+        try:
+            run = collecting.Collection(self.lake, config, options, lambda: None, Silent())  # type: ignore[arg-type,return-value]
+            return run.collect(select(config, selectors))
+        finally:
+            patch.undo()
+
+    def collect_one(self, table: str, paths: str, **more: str) -> PartitionReport:
+        """One partition `p` of a table over some paths; `more` are further lines of the source block."""
+        extra = "\n".join(f"{name} = {value}" for name, value in more.items())
+        self.write_config(f'partition "{table}" "p" {{\n source "file" {{\n paths = ["{paths}"]\n{extra}\n}}\n}}')
+        (report,) = self.collect()
+        return report
+
+    def query(self, sql: str) -> list[tuple[Any, ...]]:
+        config = self.config()
+        names = [spec.name for spec in config.tables]
+        engine = Engine(self.lake, lambda: {name: tables_for(config, name) for name in names})
+        rows: list[tuple[Any, ...]] = []
+        for result in engine.run(sql):
+            rows = list(result.rows)
+        return rows
