@@ -66,7 +66,8 @@ def _value(field: Field, rest: tuple[Token, ...], strict: bool) -> str:
     if field.kind in ("quoted", "bracketed"):
         return kinds[field.kind]
     if isinstance(after, Literal) and not after.text.startswith(" "):
-        return f"(?P<{{}}>[^{re.escape(after.text[0])}]*)"
+        excluded = re.escape(after.text[0]) + ("" if field.kind == "spaced" else " ")
+        return f"(?P<{{}}>[^{excluded}]*)"
     if field.kind == "spaced":
         return "(?P<{}>.*?)"
     before_bracket = after == Literal(" ") and isinstance(rest[1], Field) and rest[1].kind == "bracketed"
