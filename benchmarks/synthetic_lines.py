@@ -42,6 +42,23 @@ def _seconds_of_day(rng: np.random.Generator, count: int) -> np.ndarray[tuple[in
     return np.sort((rng.normal(50_400, 18_000, count) % 86_400).astype(np.int64))
 
 
+def _address(number: int) -> str:
+    spread = number * 2_654_435_761 & 0xFFFFFFFF
+    return f"{(spread >> 24) % 220 + 3}.{spread >> 16 & 255}.{spread >> 8 & 255}.{spread & 255}"
+
+
+CALLERS = [_address(n) for n in range(100_000)]
+
+
+def _callers(rng: np.random.Generator, count: int) -> list[str]:
+    """Addresses as traffic has them: a few are busy, most are rare (about Zipf), and one in twenty is seen once."""
+    ranks = (len(CALLERS) ** rng.random(count)).astype(np.int64)
+    callers = [CALLERS[n - 1] for n in ranks.tolist()]
+    for n in np.flatnonzero(rng.random(count) < 0.05).tolist():
+        callers[n] = _address(int(rng.integers(100_000, 1 << 31)))
+    return callers
+
+
 def nginx_name(index: int, hosts: int, first: datetime) -> tuple[str, datetime]:
     """Name and day of file number `index`: one file per host and day."""
     day = first + timedelta(days=index // hosts)
@@ -57,8 +74,7 @@ def nginx_lines(count: int, day: datetime, rng: np.random.Generator) -> tuple[by
     size = np.where(status == 304, 0, rng.lognormal(8, 1.6, count).astype(np.int64))
     method, protocol = rng.integers(0, len(METHODS), count), rng.integers(0, 2, count)
     quoted = np.flatnonzero(rng.random(count) < 0.0002).tolist()
-    address = rng.integers(1, 255, (count, 2)).tolist()
-    network = rng.integers(0, 4000, count).tolist()
+    callers = _callers(rng, count)
     paths = rng.integers(0, len(PATHS), count).tolist()
     requests = [
         f"{METHODS[m]} {PATHS[p]} {PROTOCOLS[v]}"
@@ -72,9 +88,9 @@ def nginx_lines(count: int, day: datetime, rng: np.random.Generator) -> tuple[by
     names, referers = rng.integers(0, len(NAMES), count), rng.integers(0, len(REFERERS), count).tolist()
     date = f"{day:%d/%b/%Y}"
     lines = [
-        f'{network_ >> 8}.{network_ & 255}.{a}.{b} - {NAMES[u]} [{date}:{CLOCK[t]} +0000] "{r}" {s} {z} "{REFERERS[f]}" "{g}"'
-        for network_, (a, b), u, t, r, s, z, f, g in zip(
-            network, address, names.tolist(), seconds.tolist(), requests, status.tolist(), size.tolist(), referers, agents, strict=True
+        f'{caller} - {NAMES[u]} [{date}:{CLOCK[t]} +0000] "{r}" {s} {z} "{REFERERS[f]}" "{g}"'
+        for caller, u, t, r, s, z, f, g in zip(
+            callers, names.tolist(), seconds.tolist(), requests, status.tolist(), size.tolist(), referers, agents, strict=True
         )
     ]  # fmt: skip
     found = {
@@ -119,10 +135,12 @@ def vpc_lines(index: int, count: int, start: datetime, rng: np.random.Generator)
     port = np.where(protocol == 1, 0, PORTS[rng.integers(0, len(PORTS), count)])
     high = np.where(protocol == 1, 0, rng.integers(1024, 65536, count))
     accepted = rng.random(count) < 0.93
-    octets = rng.integers(0, 255, (count, 6))
+    inside = [f"10.{a & 7}.{b}.{c}" for a, b, c in rng.integers(0, 255, (40, 3)).tolist()]
+    outside = _callers(rng, count)
+    incoming = rng.random(count) < 0.5
     columns = (
         rng.integers(0, 40, count),
-        *octets.T,
+        incoming,
         high,
         port,
         protocol,
@@ -136,13 +154,14 @@ def vpc_lines(index: int, count: int, start: datetime, rng: np.random.Generator)
     )
     head = f"2 {account} "
     lines = [VPC_FIELDS]
-    for eni, a, b, c, d, e, f, h, p, proto, pk, by, t0, t1, ok, none, quiet in zip(
-        *(c.tolist() for c in columns), strict=True
+    for caller, eni, into, h, p, proto, pk, by, t0, t1, ok, none, quiet in zip(
+        outside, *(c.tolist() for c in columns), strict=True
     ):
+        ends = f"{caller} {inside[eni]} {h} {p}" if into else f"{inside[eni]} {caller} {p} {h}"
         lines.append(
             f"{head}{interfaces[eni]} - - - - - - - {t0} {t1} - {'NODATA' if none else 'SKIPDATA'}"
             if quiet
-            else f"{head}{interfaces[eni]} 10.{a & 7}.{b}.{c} {d % 220 + 3}.{e}.{f}.{a} {h} {p} {proto} {pk} {by} {t0} {t1} "
+            else f"{head}{interfaces[eni]} {ends} {proto} {pk} {by} {t0} {t1} "
             f"{'ACCEPT' if ok else 'REJECT'} OK"
         )
     found = {
