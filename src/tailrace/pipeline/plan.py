@@ -97,12 +97,13 @@ def _split(wanted: list[Wanted], size: int) -> Iterator[list[Wanted]]:
     total = sum(w.cost for w in wanted)
     share = total / max(1, round(total / size))
     part: list[Wanted] = []
-    filled = 0
+    done, boundary = 0, share
     for item in wanted:
         part.append(item)
-        filled += item.cost
-        if filled >= share:
+        done += item.cost
+        # Counted from the beginning: what one part has too much, the next has less, and no scrap is left at the end.
+        if done >= boundary:
             yield part
-            part, filled = [], 0
+            part, boundary = [], (done // share + 1) * share
     if part:
         yield part
