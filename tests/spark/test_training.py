@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tailrace.pipeline.archive import Archive
+from tailrace.pipeline.java import Java, find_java
+from tailrace.pipeline.jvm import LEAN, MODULES
+
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -39,6 +43,23 @@ def run(cache: Path, *command: str) -> str:
 
 def classes_from_archive(home: Path) -> int:
     return (home / "classes.log").read_text().count("shared objects file")
+
+
+def javas() -> list[Java]:
+    """The one that is found, and the wheel that a machine without Java falls back on."""
+    return list({java.home: java for java in (find_java(), find_java(None, {}))}.values())
+
+
+@pytest.mark.parametrize("java", javas(), ids=lambda java: f"{java.origin}-{java.version}")
+def test_java_takes_the_options_that_make_and_use_it(java: Java, tmp_path: Path) -> None:
+    """JVMs refuse to start on options that exclude each other, and not all of them on the same ones."""
+    draft = tmp_path / "draft"
+    archive = Archive(java, draft)
+    for extra in (archive.dump_options(draft), archive.options()):
+        command = [java.executable, *MODULES, *LEAN, *extra, "-version"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr + done.stdout
+    assert draft.exists()
 
 
 def test_archive_is_made_and_used(cache: Path, tmp_path: Path) -> None:

@@ -114,14 +114,15 @@ class Archive:
                 return
             draft = self.path.with_name(f"{self.path.name}.part")
             draft.unlink(missing_ok=True)
+            made = False
             try:
                 yield draft
-                whole = draft.exists() and draft.stat().st_size > _SMALLEST
-                if whole:
+                made = draft.exists() and draft.stat().st_size > _SMALLEST
+                if made:
                     draft.replace(self.path)
-                else:
-                    self._failed.touch()
             finally:
+                if not made:
+                    self._failed.touch()
                 for leftover in self.path.parent.glob(f"{self.path.name}.part*"):
                     leftover.unlink(missing_ok=True)
         self._sweep()

@@ -27,7 +27,7 @@ _OPENED = (
     "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util java.util.concurrent "
     "java.util.concurrent.atomic jdk.internal.ref sun.nio.ch sun.nio.cs sun.security.action sun.util.calendar"
 )
-_MODULES = (
+MODULES = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENED.split()),
     "--add-opens=java.security.jgss/sun.security.krb5=ALL-UNNAMED",
@@ -40,8 +40,8 @@ _MODULES = (
 )
 # The heap holds plans and small rows only. CPU seconds of session + first job without an archive: G1 and C2
 # 18.8, serial and C1 11.3.
-_LEAN = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
-_FULL = ("-XX:+UseParallelGC", "-Xshare:auto")
+LEAN = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+FULL = ("-XX:+UseParallelGC",)
 _SUBMITTED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.repl.")
 _PATIENCE = 180.0
 _LOG_TAIL = 4000
@@ -151,7 +151,7 @@ class Driver:
         submitted = [f"{k}={v}" for k, v in conf.items() if k.startswith(_SUBMITTED)]
         return [
             str(self.java.executable),
-            *_MODULES,
+            *MODULES,
             *_jvm_flags(self.settings),
             f"-Xmx{conf['spark.driver.memory']}",
             # A JVM that crashes leaves its report beside the log, not in the user's working directory.
@@ -197,7 +197,7 @@ class Driver:
 
 def archive_for(settings: Settings, java: Java) -> Archive:
     """The class-data archive that fits this JVM."""
-    return Archive.of(java, spark_jars(settings), _MODULES + _jvm_flags(settings))
+    return Archive.of(java, spark_jars(settings), MODULES + _jvm_flags(settings))
 
 
 def spark_jars(settings: Settings) -> Path:
@@ -229,7 +229,7 @@ def _opened(log: Path) -> IO[bytes]:
 
 
 def _jvm_flags(settings: Settings) -> tuple[str, ...]:
-    return _FULL if settings.compiled else _LEAN
+    return FULL if settings.compiled else LEAN
 
 
 def _class_path(settings: Settings) -> str:

@@ -84,6 +84,7 @@ def test_failure_leaves_nothing(archive: Archive) -> None:
     with pytest.raises(OSError, match="No space"):
         fill_the_disk()
     assert archive.options() == ()
+    assert not archive.wanted(), "what failed once would fail after every command"
     assert not list(archive.path.parent.glob("*.part*"))
 
 
