@@ -88,7 +88,7 @@ exec '{java}' "$@"
 def _candidates(env: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
     if env.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(env["JAVA_HOME"])
-    on_path = shutil.which("java", path=env.get("PATH"))
+    on_path = shutil.which("java", path=env.get("PATH", ""))
     if on_path:
         yield "PATH", Path(on_path).resolve().parent.parent
     try:
