@@ -23,6 +23,8 @@ from tailrace.formats.tokens import Request, Tokenizer, Word, words_of
 _BLANKS = b" \t"
 _MANY_LINES, _MANY_BYTES = 8192, 4 * 1024 * 1024
 "So many odd lines are worth a reading of their own."
+_FEW_LINES = 100
+"So few odd lines are read by patterns alone, which find what tokenizers find and cost less to set up."
 
 
 def layout_decoder(table: Table, fmt: Layout) -> LayoutDecoder:
@@ -68,9 +70,7 @@ class Template:
         self.surplus = LinePattern(tokens, surplus=True)
         self.tokenizers = list(self._tokenizers(table, tokens, fields))
 
-    def _tokenizers(
-        self, table: Table, tokens: tuple[Token, ...], fields: dict[str, Field]
-    ) -> Iterator[Tokenizer]:
+    def _tokenizers(self, table: Table, tokens: tuple[Token, ...], fields: dict[str, Field]) -> Iterator[Tokenizer]:
         """One per number of words that a line may have, and per way its request line may be cut."""
         words = words_of(tokens)
         if words is None:
@@ -81,9 +81,7 @@ class Template:
             required -= 1
         if any(f.optional for w in words[:required] if (f := fields.get(w.name))):
             return
-        splittable = [
-            r for r in self.requests if Word("quoted", r.name) in words and r.name in self.fitter.kept
-        ]
+        splittable = [r for r in self.requests if Word("quoted", r.name) in words and r.name in self.fitter.kept]
         for width in range(len(words), required - 1, -1):
             for request in (*splittable[:1], None):
                 if request is None or Word("quoted", request.name) in words[:width]:
@@ -161,7 +159,7 @@ class LayoutDecoder:
             return
         reading = Reading(merged(odd), np.arange(sum(map(len, odd))), [])
         odd.clear()
-        _read([main, *self.also], reading)
+        _read([main, *self.also], reading, tokenize=len(reading.lines) > _FEW_LINES)
         yield from reading.batches
         block = reading.block
         if len(reading.lines):
@@ -197,22 +195,22 @@ class LayoutDecoder:
         return self.headers[line]
 
 
-def _read(templates: list[Template], reading: Reading, patience: int = 0) -> None:
+def _read(templates: list[Template], reading: Reading, patience: int = 0, *, tokenize: bool = True) -> None:
     """By tokenizers, by strict patterns, at last with a surplus behind the last field or loosely.
 
     A template without words has only its pattern, which then keeps its turn among the tokenizers.
     Stops when no more than `patience` lines are left: each way has a price of its own, whatever the number.
     """
     for template in templates:
-        waiting = list(template.tokenizers)
+        waiting = list(template.tokenizers) if tokenize else []
         while waiting and len(reading.lines) > patience:
             first = reading.first()
             tokenizer = next((t for t in waiting if t.expects(first)), waiting[0])
             waiting.remove(tokenizer)
             template.tokenize(tokenizer, reading)
-        if not template.tokenizers and len(reading.lines) > patience:
+        if not (tokenize and template.tokenizers) and len(reading.lines) > patience:
             template.match(template.strict, reading)
-    ways = [(template, template.strict) for template in templates if template.tokenizers]
+    ways = [(template, template.strict) for template in templates if tokenize and template.tokenizers]
     ways += [(template, way) for template in templates for way in (template.surplus, template.loose)]
     for template, way in ways:
         if len(reading.lines) > patience:
@@ -246,9 +244,7 @@ def _compiled(header: str | None) -> regex.Pattern[str] | None:
     try:
         return regex.compile(header)
     except regex.error as error:
-        raise ConfigError(
-            f"the layout's header is no regular expression: {error}", code="config.layout"
-        ) from None
+        raise ConfigError(f"the layout's header is no regular expression: {error}", code="config.layout") from None
 
 
 def _first_bytes(header: regex.Pattern[str] | None) -> npt.NDArray[np.bool_]:
