@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core import At, Common, Sql, Table
+from tailrace.core import At, Common, Sql, StartsWith, Table
 from tailrace.formats.times import parse_times
 from tailrace.pipeline.compute import Computer
 
@@ -117,8 +117,8 @@ def list_of(candidates: list[pa.Array], rows: int) -> pa.Array | None:
 
 def merged_lists(lists: list[pa.Array], rows: int) -> pa.Array | None:
     """Several list columns as one, each value once per row, in order of appearance."""
-    if len(lists) < 2:
-        return lists[0] if lists else None
+    if not lists:
+        return None
     owners = np.concatenate([pc.list_parent_indices(column).to_numpy() for column in lists])
     values = pa.concat_arrays([column.flatten() for column in lists])
     order = np.argsort(owners, kind="stable")
@@ -192,18 +192,36 @@ class Enricher:
         simple: list[pa.Array] = []
         nested: list[pa.Array] = []
         for candidate in getattr(self.common, kind):
-            array = computed.get(candidate.text) if isinstance(candidate, Sql) else at_path(columns, candidate)
+            array = _candidate(candidate, columns, computed)
             if array is None or array.null_count == rows:
                 continue
-            if kind == "ips":
+            if kind == "ips" and not pa.types.is_list(array.type):
                 known = found.get(str(candidate)) or addresses(array)
                 array = known.first if known.several is None else known.several
             if pa.types.is_list(array.type):
                 nested.append(array)
             else:
                 simple.append(plain(array))
-        lists = (list_of(simple, rows), *map(without_blanks, nested))
+        alone = list_of(simple, rows)
+        if not nested:
+            return alone
+        lists = (alone, *map(without_blanks, nested))
         return merged_lists([column for column in lists if column is not None], rows)
+
+
+def _candidate(
+    candidate: str | Sql | StartsWith, columns: Columns, computed: Mapping[str, pa.Array]
+) -> pa.Array | None:
+    if isinstance(candidate, Sql):
+        return computed.get(candidate.text)
+    if isinstance(candidate, str):
+        return at_path(columns, candidate)
+    array = at_path(columns, candidate.path)
+    return None if array is None else _only(plain(array), candidate.text)
+
+
+def _only(texts: pa.Array, beginning: str) -> pa.Array:
+    return pc.if_else(pc.starts_with(texts, beginning), texts, pa.scalar(None, texts.type))
 
 
 def _as_list(array: pa.Array | None) -> pa.Array | None:
