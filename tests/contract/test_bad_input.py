@@ -507,6 +507,21 @@ def test_index_values_that_are_odd_names(trail: Inbox) -> None:
     assert all(p.is_relative_to(root / "tp_partition=p") for p in root.rglob("*.parquet"))
 
 
+def test_very_many_index_values(trail: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tailrace.pipeline.publish.MANY_INDEXES", 100)
+    trail.put("a.json", json.dumps([event(recipientAccountId=str(n)) for n in range(120)]).encode())
+    trail.world.write_config(
+        f'partition "{CLOUDTRAIL}" "p" {{\n tp_index = "recipient_account_id"\n'
+        f' source "file" {{\n paths = ["{trail.folder}"]\n}}\n}}'
+    )
+    (report,) = trail.world.collect()
+    assert report.clean
+    assert report.counts.stored == trail.count() == 120
+    (advice,) = report.advice
+    assert "tp_index" in advice.message
+    assert "test.tpc" in str(advice.hint)
+
+
 def test_many_days_in_one_file(trail: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
     days = 300
     most = 0

@@ -112,7 +112,7 @@ def _print_troubles(report: PartitionReport) -> None:
 
     if report.error is not None:
         report_error(report.error)
-    for trouble in report.troubles[:SHOWN_TROUBLES]:
+    for trouble in (*report.advice, *report.troubles[:SHOWN_TROUBLES]):
         click.secho(f"  warning[{trouble.code}]: ", fg="yellow", nl=False, err=True)
         click.echo(f"{trouble.where}: {trouble.message}", err=True)
         if trouble.hint:

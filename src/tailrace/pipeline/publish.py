@@ -18,6 +18,8 @@ from tailrace.pipeline.job import Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.report import PartitionReport, Trouble
 
 Done = tuple[Job, Unit, UnitResult]
+MANY_INDEXES = 1_000
+"Values of tp_index in one run beyond which somebody should think again: each has files of its own per day."
 
 
 class Publisher:
@@ -29,6 +31,7 @@ class Publisher:
         self.spec, self.writer, self.report, self.notes = spec, writer, report, notes
         self.known = writer.ledger().known()
         self.days: set[date] = set()
+        self.indexes: set[str] = set()
 
     def publish(self, done: Sequence[Done]) -> None:
         """One commit of everything that these units wrote."""
@@ -49,6 +52,7 @@ class Publisher:
         self.report.files += len(files)
         self.report.bytes += sum(f.size for f in files)
         self._note_days(f.day for f in files)
+        self._note_indexes(f.index for f in files)
 
     def _entries(self, job: Job, unit: Unit, result: UnitResult) -> Iterable[Entry]:
         now = datetime.now(UTC).replace(tzinfo=None)
@@ -108,3 +112,11 @@ class Publisher:
         self.report.days = len(self.days)
         if self.days:
             self.report.first_day, self.report.last_day = str(min(self.days)), str(max(self.days))
+
+    def _note_indexes(self, indexes: Iterable[str]) -> None:
+        many = len(self.indexes) > MANY_INDEXES
+        self.indexes.update(indexes)
+        if len(self.indexes) > MANY_INDEXES and not many:
+            message = f"tp_index has more than {MANY_INDEXES:,} values, each with files of its own for every day"
+            hint = f"choose a column with fewer values as tp_index, or none: {self.spec.where}"
+            self.report.advice.append(Trouble(self.report.name, message, "lake.many-indexes", hint))

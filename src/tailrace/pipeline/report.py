@@ -45,6 +45,8 @@ class PartitionReport:
     first_day: str | None = None
     last_day: str | None = None
     troubles: list[Trouble] = field(default_factory=list)
+    advice: list[Trouble] = field(default_factory=list)
+    "Nothing went wrong, but somebody should know."
     error: TailraceError | None = None
     "Why the partition could not be collected at all."
 
@@ -74,6 +76,7 @@ class PartitionReport:
             "seconds": round(self.seconds, 3),
             "error": None if self.error is None else {"code": self.error.code, "message": str(self.error)},
             "troubles": [asdict(t) for t in self.troubles],
+            "advice": [asdict(t) for t in self.advice],
         }
 
 
