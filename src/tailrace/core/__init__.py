@@ -15,7 +15,7 @@ from tailrace.core.errors import (
 )
 from tailrace.core.formats import Delimited, Format, Grok, Json, Jsonl, Layout, Preset, Regex
 from tailrace.core.ranges import TimeRange, parse_time
-from tailrace.core.table import TP_COLUMNS, At, Common, Sql, Table
+from tailrace.core.table import TP_COLUMNS, At, Common, Sql, StartsWith, Table
 
 __all__ = [
     "TP_COLUMNS",
@@ -38,6 +38,7 @@ __all__ = [
     "Regex",
     "SourceError",
     "Sql",
+    "StartsWith",
     "Struct",
     "Table",
     "TailraceError",

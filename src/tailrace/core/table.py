@@ -23,7 +23,15 @@ class Sql:
     text: str
 
 
-Paths = tuple["str | Sql", ...]
+@dataclass(frozen=True, slots=True)
+class StartsWith:
+    """Those values of a text column that begin with a text."""
+
+    path: str
+    text: str
+
+
+Paths = tuple["str | Sql | StartsWith", ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.core import TP_COLUMNS, Column, Struct
 from tailrace.core.arrow import arrow_type
@@ -85,10 +86,17 @@ class Computer:
         asked = [sql for sql in self.sql if words_of(sql) & columns.keys()]
         if not asked or not rows:
             return {}
-        given = self._declared(columns, frozenset().union(*map(words_of, asked)), rows)
-        select = ", ".join(f"({sql}) AS c{i}" for i, sql in enumerate(asked))
-        result = _run(f"SELECT {select} FROM given", given)
-        return {sql: result[f"c{i}"].combine_chunks() for i, sql in enumerate(asked)}
+        return {sql: self._evaluated(sql, columns, rows) for sql in asked}
+
+    def _evaluated(self, sql: str, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
+        """One expression. Where it reads one column, rows without a value there are not asked: null stays null."""
+        given = self._declared(columns, words_of(sql), rows)
+        filled = given.column(0).combine_chunks().is_valid() if given.num_columns == 1 else None
+        if filled is None or filled.true_count == rows:
+            return _run(f"SELECT ({sql}) AS answer FROM given", given)["answer"].combine_chunks()
+        answer = _run(f"SELECT ({sql}) AS answer FROM given", given.filter(filled))["answer"].combine_chunks()
+        number = pc.if_else(filled, pc.subtract(pc.cumulative_sum(filled.cast(pa.int32())), 1), None)
+        return answer.take(number)
 
     def _declared(self, columns: Mapping[str, pa.Array], names: frozenset[str], rows: int) -> pa.Table:
         """The declared columns among `names`; one that no row has is null in its own type."""

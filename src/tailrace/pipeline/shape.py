@@ -76,13 +76,20 @@ class Shaper:
         self.required = [c for c in job.table.columns if c.required]
         self.stored = {c.name for c in job.table.columns}
         self.computer = Computer(job.table.columns, job.filter, ())
+        self.asks_sql = bool(self.computer.expressions or job.filter)
         self.enricher = enricher
         asked = words_of(job.filter or "") | {job.index}
         self.looks_at_shared = any(word and word.startswith("tp_") for word in asked)
         "The filter or tp_index names a shared column: then it has to be made before, not when the file is written."
 
-    def shape(self, parts: list[Part]) -> Shaped:
-        """All parts together: batches of small artifacts are worth more as one."""
+    def shape(self, parts: list[Part]) -> Iterator[Shaped]:
+        """Together where SQL looks at them, which is dear by the call; else each part by itself, uncopied."""
+        if self.asks_sql:
+            yield self._shape(parts)
+        else:
+            yield from (self._shape([part]) for part in parts)
+
+    def _shape(self, parts: list[Part]) -> Shaped:
         rows = sum(batch.rows for _, batch in parts)
         bad = [(origin, b) for origin, batch in parts for b in batch.bad]
         positions = pa.array(np.concatenate([batch.positions for _, batch in parts]))

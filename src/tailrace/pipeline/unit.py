@@ -155,15 +155,15 @@ class _Task:
         self.rows = self.bytes = 0
         if not parts:
             return
-        shaped = self.shaper.shape(parts)
-        self.writer.add(shaped)
-        for origin, bad in shaped.bad:
-            self.waste.add(origin, bad)
-        for number, counts in shaped.counts.items():
-            self.outcomes[number].counts.add(counts)
-        for number, day, rows in shaped.days(self.shaper.origins):
-            dates = self.outcomes[number].dates
-            dates[day] = dates.get(day, 0) + rows
+        for shaped in self.shaper.shape(parts):
+            self.writer.add(shaped)
+            for origin, bad in shaped.bad:
+                self.waste.add(origin, bad)
+            for number, counts in shaped.counts.items():
+                self.outcomes[number].counts.add(counts)
+            for number, day, rows in shaped.days(self.shaper.origins):
+                dates = self.outcomes[number].dates
+                dates[day] = dates.get(day, 0) + rows
 
 
 def _origin(number: int, artifact: Artifact, member: str | None) -> Origin:

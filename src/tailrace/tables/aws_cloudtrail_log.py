@@ -1,6 +1,6 @@
 """AWS CloudTrail: one row per API call."""
 
-from tailrace.core import Common, Json, Sql, Table, col, struct
+from tailrace.core import Common, Json, Sql, StartsWith, Table, col, struct
 
 # Resources are named by ARN; people search for the account, bucket, instance or volume inside it as well.
 RESOURCE_NAMES = """
@@ -9,9 +9,6 @@ flatten(list_transform(json_extract_string(resources, '$[*].ARN'), lambda a: [
   case split_part(a, ':', 3) when 's3' then split_part(split_part(a, ':', 6), '/', 1)
                              when 'ec2' then split_part(a, '/', 2) end]))
 """
-ACCESS_KEY = (
-    "case when starts_with(user_identity.access_key_id, 'AKIA') then user_identity.access_key_id end"
-)
 
 TABLE = Table(
     name="aws_cloudtrail_log",
@@ -90,7 +87,7 @@ TABLE = Table(
         usernames=(
             "user_identity.user_name",
             "user_identity.session_context.session_issuer.user_name",
-            Sql(ACCESS_KEY),
+            StartsWith("user_identity.access_key_id", "AKIA"),
         ),
     ),
     file_layout=(
