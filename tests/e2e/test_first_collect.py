@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
 from datetime import timedelta
 from pathlib import Path
 
@@ -157,7 +156,6 @@ def test_summary(collected):
     assert rows(summary, "marks.all") == {"received": 2, "stored": 2, "flagged": 1}
     trail = summary["aws_cloudtrail_log.trail"]
     assert trail["artifacts"]["collected"] == trail["artifacts"]["discovered"] == 6
-    assert trail["artifacts"]["unmatched"] == 3, "VPC flow logs lie below the same path"
     assert (trail["files"], trail["days"]) == (6, 3)
     assert (trail["first_day"], trail["last_day"]) == (str(DAYS[2]), str(DAYS[0]))
     assert all(p["error"] is None and not p["troubles"] for p in summary.values())
@@ -292,8 +290,6 @@ def test_a_reader_that_leaves_early(collected):
     home, _ = collected
     sql = "select range, 'x' from range(2000000)"
     with home.start("query", sql, "--output", "csv") as process:
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        process.stdin.close()
         assert process.stdout.readline() == "range,'x'\n"
         process.stdout.close()
         assert process.stderr.read() == ""

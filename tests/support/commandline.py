@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,17 +90,23 @@ class Home:
         return found
 
     def jvm(self) -> int:
-        return self._process("org.apache.spark.deploy.SparkSubmit")
+        return next(p for p, c in self.processes().items() if "org.apache.spark.deploy.SparkSubmit" in c)
 
-    def workers(self) -> list[int]:
-        """Python workers: children of the daemon, which is the oldest of its kind."""
-        return sorted(p for p, c in self.processes().items() if "tailrace.pipeline.daemon" in c)[1:]
-
-    def _process(self, sign: str) -> int:
-        return next(p for p, command in self.processes().items() if sign in command)
+    def readers(self, file: Path) -> list[int]:
+        """Processes of this home that have the file open: workers in the middle of a task."""
+        return [pid for pid in self.processes() if file in _open_files(pid)]
 
     def assert_no_process_is_left(self, seconds: float = 20) -> None:
         wait_for(lambda: not self.processes(), seconds, f"still running: {self.processes()}")
+
+
+def _open_files(pid: int) -> set[Path]:
+    found = set()
+    with suppress(OSError):
+        for handle in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                found.add(handle.readlink())
+    return found
 
 
 def ended(process: subprocess.Popen[str], stdin: str | None = None) -> Finished:

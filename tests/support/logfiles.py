@@ -59,8 +59,8 @@ def cloudtrail(root: Path, day: date, count: int, name: str = "a", account: str 
 
 
 def vpc_flow(root: Path, day: date, count: int) -> Path:
-    head = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status"
-    lines = [head]
+    head = "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end"
+    lines = [f"{head} action log-status"]
     for n, moment in enumerate(moments(day, count)):
         start = int(moment.replace(tzinfo=UTC).timestamp())
         action = "REJECT" if n % 4 == 0 else "ACCEPT"

@@ -15,7 +15,8 @@ from tailrace.cli.options import Context, everywhere
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from tailrace.config import Config
+    from tailrace.config import Config, PartitionSpec
+    from tailrace.core import TimeRange
     from tailrace.lake.paths import Lake
     from tailrace.pipeline.options import SessionOptions
     from tailrace.pipeline.report import PartitionReport, Progress
@@ -78,8 +79,8 @@ def command(
 def collect(
     lake: Lake,
     config: Config,
-    specs: list[object],
-    window: object,
+    specs: list[PartitionSpec],
+    window: TimeRange,
     options: SessionOptions,
     display: Progress,
 ) -> list[PartitionReport]:
@@ -88,10 +89,10 @@ def collect(
 
     spark = LazySession(options)
     arguments = shlex.join(["tailrace", *sys.argv[1:]])
-    chosen = CollectOptions(window, arguments, os.cpu_count() or 2)  # type: ignore[arg-type]
+    chosen = CollectOptions(window, arguments, os.cpu_count() or 2)
     collection = Collection(lake, config, chosen, spark.get, display)
     try:
-        return collection.collect(specs)  # type: ignore[arg-type]
+        return collection.collect(specs)
     except BaseException:
         spark.stop()
         collection.abandon()

@@ -70,10 +70,19 @@ def report(error: TailraceError) -> None:
             click.echo(f"  hint: {part.hint}", err=True)
 
 
+def _run(arguments: list[str]) -> None:
+    """Like `cli.main`, which would answer a broken pipe with code 1."""
+    try:
+        with cli.make_context("tailrace", arguments) as context:
+            cli.invoke(context)
+    finally:
+        sys.stdout.flush()
+
+
 def main() -> None:
     """Runs the command line; exit codes as documented."""
     try:
-        cli.main(standalone_mode=False)
+        _run(sys.argv[1:])
     except TailraceError as error:
         report(error)
         sys.exit(error.exit_code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -42,9 +43,8 @@ def command(context: Context, texts: tuple[str, ...], output: str) -> None:
 def _sql(text: str) -> str:
     if text == "-":
         return sys.stdin.read()
-    if len(text) < 4096 and "\n" not in text and Path(text).is_file():
-        return Path(text).read_text()
-    return text
+    # os.path: pathlib raises where a text is too long to be a name.
+    return Path(text).read_text() if os.path.isfile(text) else text
 
 
 def _declared(context: Context) -> Mapping[str, Table]:

@@ -114,8 +114,8 @@ class Collection:
             try:
                 held.enter_context(partition_lock(self.lake, spec.table, spec.name, self.options.command))
                 active = self._prepare(spec, report, held, began)
-            except TailraceError as error:
-                report.error = error
+            except (TailraceError, OSError) as error:
+                report.error = error if isinstance(error, TailraceError) else _not_stored(error)
                 report.seconds = time.monotonic() - began
                 self.progress.update(report)
                 return
@@ -247,3 +247,7 @@ class Collection:
                 message = f"cannot clear away temporary files: {error.strerror or error}"
                 active.report.troubles.append(Trouble(active.report.name, message, "lake.io"))
         active.report.seconds = time.monotonic() - active.began
+
+
+def _not_stored(error: OSError) -> LakeError:
+    return LakeError(error.strerror or str(error), code="lake.io", where=error.filename)

@@ -1,0 +1,143 @@
+"""What later collects do: nothing twice, new files join, changed files replace their rows, ranges widen."""
+
+from __future__ import annotations
+
+import signal
+from datetime import date, timedelta
+
+import pytest
+from commandline import Home, ended, killed_afterwards, wait_for
+from lakecheck import check, stored
+from logfiles import CLOUDTRAIL_LAYOUT, access_lines, cloudtrail, today, write
+
+DAY = date(2024, 5, 1)
+WEB = """
+partition "nginx_access_log" "web" {
+  source "file" { paths = ["LOGS/*.log"] }
+}
+"""
+TRAIL = """
+partition "aws_cloudtrail_log" "trail" {
+  source "file" {
+    paths       = ["LOGS"]
+    file_layout = `LAYOUT`
+  }
+}
+"""
+
+
+def counts(summary: dict, partition: str = "nginx_access_log.web") -> dict[str, int]:
+    return {name: count for name, count in summary[partition]["rows"].items() if count}
+
+
+def test_nothing_twice_new_joins_changed_replaces(home, tmp_path):
+    logs = tmp_path / "logs"
+    home.configure(WEB.replace("LOGS", str(logs)))
+    write(logs / "a.log", access_lines(DAY, 40))
+    write(logs / "b.log", access_lines(DAY, 100, first=60))
+    assert counts(home.collect()) == {"received": 80, "stored": 80}
+    first = stored(home.path)
+
+    again = home.collect()["nginx_access_log.web"]
+    assert again["artifacts"]["unchanged"] == 2
+    assert (again["rows"]["received"], again["files"]) == (0, 0)
+    assert stored(home.path) == first
+
+    # b.log grows, c.log is new, and d.log holds the very bytes of a.log.
+    write(logs / "b.log", access_lines(DAY, 100, first=60) + access_lines(DAY + timedelta(days=1), 5))
+    write(logs / "c.log", access_lines(DAY, 10))
+    write(logs / "d.log", access_lines(DAY, 40))
+    summary = home.collect()
+    assert counts(summary) == {"received": 95, "stored": 95}
+    assert summary["nginx_access_log.web"]["artifacts"]["unchanged"] == 1
+    rows = stored(home.path)
+    assert rows.total() == len(rows) == 80 + 5 + 10 + 40
+    assert first <= rows, "rows that were there keep their ids"
+    check(home.path, "nginx_access_log", "web")
+    (same,) = home.query(
+        "select count(*) as rows, count(distinct request_uri) as pages from nginx_access_log "
+        "where tp_source_location like '%/a.log' or tp_source_location like '%/d.log'"
+    )
+    assert same == {"rows": 80, "pages": 40}, "the same bytes under another path are other rows"
+
+
+def test_a_wider_range_adds_only_what_is_missing(home, tmp_path):
+    """One file over two days; then files in dated directories, where only the day in the path decides."""
+    logs = tmp_path / "logs"
+    home.configure(WEB.replace("LOGS", str(logs)))
+    write(logs / "a.log", access_lines(DAY, 24) + access_lines(DAY + timedelta(days=1), 24))
+    summary = home.collect("--from", "2024-05-01T06:00:00Z", "--to", "2024-05-02")
+    assert counts(summary) == {"received": 48, "stored": 18, "out_of_range": 30}
+    early = stored(home.path)
+    summary = home.collect("--from", "2024-05-01", "--to", "2024-05-02T12:00:00Z")
+    assert counts(summary) == {"received": 48, "stored": 36, "out_of_range": 12}
+    rows = stored(home.path)
+    assert rows.total() == len(rows) == 36
+    assert early <= rows
+    narrow = home.collect("--from", "2024-05-01T06:00:00Z", "--to", "2024-05-02")
+    assert counts(narrow) == {}
+    assert stored(home.path) == rows
+    check(home.path, "nginx_access_log", "web")
+
+
+def test_initial_collection_looks_thirty_days_back(home, tmp_path):
+    logs = tmp_path / "logs"
+    home.configure(TRAIL.replace("LOGS", str(logs)).replace("LAYOUT", CLOUDTRAIL_LAYOUT))
+    old, recent = today() - timedelta(days=60), today() - timedelta(days=2)
+    cloudtrail(logs, old, 10)
+    cloudtrail(logs, recent, 10)
+    name = "aws_cloudtrail_log.trail"
+    assert home.collect()[name]["last_day"] == str(recent)
+    assert stored(home.path).total() == 10
+    assert home.collect("trail", "--from", str(old))[name]["last_day"] == str(old)
+    assert stored(home.path).total() == 20
+
+
+def test_selectors(home, tmp_path):
+    logs = tmp_path / "logs"
+    write(logs / "a.log", access_lines(DAY, 10))
+    text = WEB.replace("LOGS", str(logs))
+    home.configure(text + text.replace('"web"', '"web-2"') + text.replace("nginx_access_log", "apache_access_log"))
+    summary = home.collect("nginx_*.web*")
+    assert {name: counts(summary, name)["stored"] for name in summary} == {
+        "nginx_access_log.web": 10,
+        "nginx_access_log.web-2": 10,
+    }
+    assert set(home.collect("web")) == {"nginx_access_log.web", "apache_access_log.web"}
+
+
+def test_demo(home):
+    done = home.run("demo")
+    assert done.code == 0, done.err
+    assert done.err == ""
+    assert done.out.count("✓ ") == 3
+    answers = done.out.split("\n\n")[1:4]
+    assert [answer.splitlines()[0][-1] for answer in answers] == ["?", "?", "."]
+    assert all(answer.rstrip().endswith(("row", "rows")) for answer in answers)
+    assert "StopLogging" in answers[1]
+    asked = home.run("--home", str(home.path / "demo"), "query", "select count(*) from nginx_access_log")
+    assert "2400" in asked.out
+
+
+@pytest.mark.parametrize("moment", ["starting", "working"])
+def test_interrupt(home: Home, world, tmp_path, moment):
+    """Ctrl-C: a word, code 130, nothing left behind; the next collect completes."""
+    logs = tmp_path / "logs"
+    home.configure(WEB.replace("LOGS", str(logs)))
+    write(logs / "a.log", access_lines(DAY, 150_000))
+    with killed_afterwards(home.start("collect")) as process:
+        if moment == "working":
+            wait_for(lambda: home.readers(logs / "a.log") or process.poll() is not None)
+        else:
+            wait_for(lambda: len(home.processes()) > 1 or process.poll() is not None)
+        process.send_signal(signal.SIGINT)
+        done = ended(process)
+    assert done.code == 130, done
+    assert done.err == "interrupted\n"
+    assert done.out == ""
+    home.assert_no_process_is_left()
+    assert stored(home.path).total() == 0
+    (report,) = world.collect()
+    assert report.clean
+    assert stored(home.path).total() == 150_000
+    check(home.path, "nginx_access_log", "web")

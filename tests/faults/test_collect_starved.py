@@ -1,0 +1,122 @@
+"""A collect whose helpers are killed or whose disk is full: said clearly, nothing half visible, made whole later."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import pytest
+from commandline import Home, ended, killed_afterwards, wait_for
+from lakecheck import check, stored
+from logfiles import access_lines, write
+
+DAY = date(2024, 5, 1)
+LINES = 150_000
+CONFIG = """
+partition "apache_access_log" "small" {
+  source "file" { paths = ["LOGS/small.log"] }
+}
+partition "nginx_access_log" "large" {
+  source "file" { paths = ["LOGS/large.log"] }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file that keeps a worker busy for a while, and a small one."""
+    directory = tmp_path_factory.mktemp("logs")
+    write(directory / "small.log", access_lines(DAY, 10))
+    chance = random.Random(1)
+    lines = access_lines(DAY, LINES).replace("/page/", "/p/NONCE/").splitlines(keepends=True)
+    text = "".join(line.replace("NONCE", f"{chance.getrandbits(256):x}") for line in lines)
+    write(directory / "large.log", text)
+    return directory
+
+
+@pytest.fixture
+def home(home: Home, logs: Path) -> Home:
+    home.configure(CONFIG.replace("LOGS", str(logs)))
+    return home
+
+
+def assert_completes(world, home: Home) -> None:
+    assert all(report.clean for report in world.collect())
+    rows = stored(home.path)
+    assert rows.total() == len(rows) == LINES + 10
+    check(home.path, "apache_access_log", "small")
+    check(home.path, "nginx_access_log", "large")
+
+
+def test_a_worker_is_killed(home, world, logs):
+    with killed_afterwards(home.start("collect", "large")) as process:
+        wait_for(lambda: home.readers(logs / "large.log") or process.poll() is not None)
+        for worker in home.readers(logs / "large.log"):
+            os.kill(worker, signal.SIGKILL)
+        done = ended(process)
+    assert done.code == 5, done
+    assert "a worker process was killed or crashed" in done.err
+    assert "rolled back" in done.err
+    assert "Traceback" not in done.err
+    assert "Exception" not in done.err
+    assert stored(home.path).total() == 0
+    assert_completes(world, home)
+
+
+def test_the_jvm_is_killed(home, world, logs):
+    with killed_afterwards(home.start("collect")) as process:
+        wait_for(lambda: home.readers(logs / "large.log") or process.poll() is not None)
+        os.kill(home.jvm(), signal.SIGKILL)
+        done = ended(process)
+    assert done.code == 5, done
+    assert "Spark's JVM was killed or crashed" in done.err
+    assert "Traceback" not in done.err
+    assert "py4j" not in done.err.lower()
+    home.assert_no_process_is_left()
+    assert_completes(world, home)
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A home on a file system of 16 MB."""
+    place = tmp_path / "home"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tailrace-test", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("only root can mount a small file system")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_the_disk_is_full(small_disk, home, world):
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(bytes(14 << 20))
+    done = home.run("collect")
+    assert done.code == 5, done
+    assert "No space left on device" in done.err
+    assert "nginx_access_log.large" in done.err
+    assert "Traceback" not in done.err
+    home.assert_no_process_is_left()
+    assert stored(home.path).total() == 10, "the small partition was stored, nothing of the large one"
+    assert sum(p.stat().st_size for p in (small_disk / "data").rglob("*.parquet")) < 1 << 20
+    ballast.unlink()
+    assert_completes(world, home)
+
+
+def test_not_a_byte_is_left(small_disk, home, world):
+    ballast = small_disk / "ballast"
+    with ballast.open("wb", buffering=0) as file, pytest.raises(OSError, match="No space left"):
+        while True:
+            file.write(bytes(4096))
+    done = home.run("collect")
+    assert done.code == 5, done
+    assert "No space left on device" in done.err
+    assert "Traceback" not in done.err
+    home.assert_no_process_is_left()
+    ballast.unlink()
+    assert_completes(world, home)
