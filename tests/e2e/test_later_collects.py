@@ -137,6 +137,8 @@ def test_interrupt(home: Home, world, tmp_path, moment):
     assert done.out == ""
     home.assert_no_process_is_left()
     assert stored(home.path).total() == 0
+    if moment == "working":
+        assert list(world.lake.meta_root.glob("runs/*/*/*.json")), "a task may still write: the next run looks"
     (report,) = world.collect()
     assert report.clean
     assert stored(home.path).total() == 150_000

@@ -64,9 +64,8 @@ def vpc_flow(root: Path, day: date, count: int) -> Path:
     for n, moment in enumerate(moments(day, count)):
         start = int(moment.replace(tzinfo=UTC).timestamp())
         action = "REJECT" if n % 4 == 0 else "ACCEPT"
-        lines.append(
-            f"2 {ACCOUNT} eni-1 192.0.2.{n % 250} 10.0.0.1 {1024 + n} 443 6 {n} {n * 40} {start} {start + 60} {action} OK"
-        )
+        ends = f"192.0.2.{n % 250} 10.0.0.1 {1024 + n} 443"
+        lines.append(f"2 {ACCOUNT} eni-1 {ends} 6 {n} {n * 40} {start} {start + 60} {action} OK")
     place = root / "AWSLogs" / ACCOUNT / "vpcflowlogs" / "us-east-1" / f"{day:%Y/%m/%d}"
     return write(place / f"{ACCOUNT}_vpcflowlogs_us-east-1_fl.log.gz", "\n".join(lines) + "\n")
 

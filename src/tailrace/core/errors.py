@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
 
 class TailraceError(Exception):
     """Something a person has to know: what happened (message), where, and what to do next (hint)."""
@@ -86,3 +90,9 @@ class QueryError(TailraceError):
 
     exit_code = 1
     code = "query"
+
+
+def one_line(error: BaseException) -> str:
+    """The words of an exception that was made for others: some libraries draw coloured trees."""
+    lines = _COLOUR.sub("", str(error)).replace("↳", "").splitlines()
+    return ": ".join(line.strip() for line in lines if line.strip()) or type(error).__name__

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tailrace.core.errors import LakeError
+from tailrace.core.errors import LakeError, one_line
 from tailrace.lake import ledger as book
 from tailrace.lake import runs
 from tailrace.lake.files import DataFile
@@ -121,14 +121,18 @@ class PartitionWriter:
         self._intents.refresh()
         return self._intents.delta.version()
 
-    def finish(self) -> None:
-        """Delete this run's files that no commit names, and its manifest."""
+    def finish(self, *, may_write: bool = False) -> None:
+        """Delete this run's files that no commit names, and its manifest.
+
+        Where tasks that failed may still write, the manifest stays: the next run looks again.
+        """
         self._intents.refresh()
         self._abandon()
         self._intents.delete_orphans(self._run, self._first)
         reached("run-cleaned")
-        runs.manifest_path(self._manifests, self._run).unlink(missing_ok=True)
-        reached("manifest-removed")
+        if not may_write:
+            runs.manifest_path(self._manifests, self._run).unlink(missing_ok=True)
+            reached("manifest-removed")
         self._keep_fold()
 
     def _publish(self, sequence: int, files: Sequence[DataFile], removed: Sequence[ActiveFile]) -> None:
@@ -146,7 +150,9 @@ class PartitionWriter:
                 if self._intents.decided()[0] >= sequence:
                     raise self._lose() from error
                 if not isinstance(error, CommitFailedError):
-                    raise LakeError(f"the commit failed: {error}", where=str(self._intents.root)) from error
+                    raise LakeError(
+                        f"the commit failed: {one_line(error)}", code="lake.io", where=str(self._intents.root)
+                    ) from error
             self._intents.delta = widen(self._intents.delta, self._schema)
             self._check_active(removed)
         raise self._intents.busy()

@@ -14,6 +14,7 @@ from tailrace.config.model import Config, PartitionSpec
 from tailrace.config.tables import tables_for
 from tailrace.core import LakeError, Table, TailraceError, TimeRange
 from tailrace.core.arrow import arrow_schema
+from tailrace.core.errors import one_line
 from tailrace.lake.commit import PartitionWriter
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.lock import partition_lock
@@ -62,6 +63,8 @@ class _Active:
     "Jobs that have not come back."
     numbers: int = 0
     "Units so far: their numbers name files."
+    may_write: bool = False
+    "A job failed or was given up: Spark's other tasks of it may go on for a while."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class Collection:
         """After the session was stopped under us: let go of locks and clear away what was not committed."""
         self.pool.shutdown(wait=True, cancel_futures=True)
         for active in {id(s.active): s.active for s in self.sent.values()}.values():
-            active.pending = 0
+            active.pending, active.may_write = 0, True
             self._end(active)
         self.sent.clear()
 
@@ -197,6 +200,7 @@ class Collection:
         if isinstance(error, TailraceError) or (error is not None and not isinstance(error, Exception)):
             raise error
         if error is not None:
+            sent.active.may_write = True
             failure = spark_failure(error)
             if failure.code == JVM_DIED:
                 self._lose(sent.active.report, failure)
@@ -234,7 +238,7 @@ class Collection:
         try:
             active.publisher.publish(done)
         except OSError as error:
-            message = f"{error.strerror or error}: the commit was not made"
+            message = f"{error.strerror or one_line(error)}: the commit was not made"
             active.report.troubles.append(Trouble(active.report.name, message, "lake.io"))
         except LakeError as error:
             active.report.error = active.report.error or error
@@ -242,12 +246,12 @@ class Collection:
     def _end(self, active: _Active) -> None:
         with active.held:
             try:
-                active.publisher.writer.finish()
+                active.publisher.writer.finish(may_write=active.may_write)
             except OSError as error:
-                message = f"cannot clear away temporary files: {error.strerror or error}"
+                message = f"cannot clear away temporary files: {error.strerror or one_line(error)}"
                 active.report.troubles.append(Trouble(active.report.name, message, "lake.io"))
         active.report.seconds = time.monotonic() - active.began
 
 
 def _not_stored(error: OSError) -> LakeError:
-    return LakeError(error.strerror or str(error), code="lake.io", where=error.filename)
+    return LakeError(error.strerror or one_line(error), code="lake.io", where=error.filename)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -16,11 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tailrace import __version__
-from tailrace.core import TP_COLUMNS, Column, leaves
 from tailrace.core.arrow import arrow_schema
-from tailrace.lake.files import stats_json
+from tailrace.lake.files import TextRange, stats_json
 from tailrace.lake.identity import tp_ids
 from tailrace.lake.paths import data_path, stored_value
+from tailrace.pipeline.encoding import parquet_settings
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job, WrittenFile
 from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined
@@ -51,6 +52,18 @@ class _Open:
     writer: pq.ParquetWriter
     path: str
     rows: int = 0
+    ranges: dict[str, TextRange] = field(default_factory=dict)
+    "Of columns that are written as dictionaries: their few words tell it, the file's own statistics would cost."
+
+    def write(self, table: pa.Table, coded: frozenset[str]) -> None:
+        """One more row group."""
+        self.writer.write_table(table, row_group_size=ROW_GROUP)
+        self.rows += table.num_rows
+        for name in coded:
+            column = table.column(name).chunk(0)
+            found = pc.min_max(column.dictionary).as_py()
+            here = TextRange(found["min"], found["max"], column.null_count)
+            self.ranges[name] = self.ranges[name].joined(here) if name in self.ranges else here
 
 
 class LakeWriter:
@@ -59,8 +72,8 @@ class LakeWriter:
     def __init__(self, job: Job, name: str, enricher: Enricher, origins: list[Origin]) -> None:
         self.job, self.name, self.enricher, self.origins = job, name, enricher, origins
         self.schema = arrow_schema(job.table)
-        self.written = pa.schema([f.with_type(_REPEATED) if f.name in _REPEATS else f for f in self.schema])
-        self.settings = parquet_settings(job.table.columns)
+        coded = enricher.coded.union(_REPEATS)
+        self.written = pa.schema([f.with_type(_REPEATED) if f.name in coded else f for f in self.schema])
         self.buffers: dict[Key, _Buffer] = {}
         self.buffered = 0
         self.open: OrderedDict[Key, _Open] = OrderedDict()
@@ -89,7 +102,9 @@ class LakeWriter:
     def discard(self) -> None:
         """Removes everything this writer has put on disk."""
         for opened in self.open.values():
-            opened.writer.close()
+            # What could not be written before cannot be now; the file goes anyway.
+            with suppress(OSError):
+                opened.writer.close()
         for path in [o.path for o in self.open.values()] + [f.path for f in self.files]:
             Path(self.job.table_root, path).unlink(missing_ok=True)
         self.open.clear()
@@ -98,14 +113,16 @@ class LakeWriter:
     def _flush(self, key: Key) -> None:
         buffer = self.buffers.pop(key)
         self.buffered -= buffer.bytes
-        table = self._table(self._sorted(buffer), key)
-        if key not in self.open:
-            self._open(key)
-        opened = self.open[key]
-        self.open.move_to_end(key)
-        opened.writer.write_table(table, row_group_size=ROW_GROUP)
-        opened.rows += table.num_rows
-        if Path(self.job.table_root, opened.path).stat().st_size > FILE_BYTES:
+        columns = self._sorted(buffer)
+        rows = len(columns[_TIME])
+        for start in range(0, rows, ROW_GROUP):
+            group = {n: a.slice(start, ROW_GROUP) for n, a in columns.items()} if rows > ROW_GROUP else columns
+            table = self._table(group, key)
+            if key not in self.open:
+                self._open(key, columns)
+            self.open.move_to_end(key)
+            self.open[key].write(table, self.enricher.coded)
+        if Path(self.job.table_root, self.open[key].path).stat().st_size > FILE_BYTES:
             self._close(key)
 
     def _sorted(self, buffer: _Buffer) -> dict[str, pa.Array]:
@@ -143,7 +160,7 @@ class LakeWriter:
         made["tp_ingest_timestamp"] = pa.repeat(pa.scalar(self.job.started, pa.timestamp("us")), rows)
         return made
 
-    def _open(self, key: Key) -> None:
+    def _open(self, key: Key, first: dict[str, pa.Array]) -> None:
         while len(self.open) >= OPEN_FILES:
             self._close(next(iter(self.open)))
         index, day = key
@@ -158,44 +175,18 @@ class LakeWriter:
             "tailrace.partition": self.job.partition,
             "tailrace.run": self.job.run,
         })
-        self.open[key] = _Open(pq.ParquetWriter(full, schema, **self.settings), path)
+        settings = parquet_settings(self.job.table.columns, first, self.enricher.coded)
+        self.open[key] = _Open(pq.ParquetWriter(full, schema, **settings), path)
 
     def _close(self, key: Key) -> None:
         opened = self.open.pop(key)
         opened.writer.close()
         full = os.path.join(self.job.table_root, opened.path)
-        stats = stats_json(opened.writer.writer.metadata, self.schema)
+        stats = stats_json(opened.writer.writer.metadata, self.schema, opened.ranges)
         index, day = key
         size = os.path.getsize(full)
         file = WrittenFile(opened.path, size, index, EPOCH + timedelta(days=day), opened.rows, stats)
         self.files.append(file)
-
-
-def parquet_settings(columns: tuple[Column, ...]) -> dict[str, object]:
-    """Dictionary for what repeats; ids and JSON are written by length, times by difference."""
-    plain = []
-    encoding = {}
-    counted = []
-    for path, column in leaves((*columns, *TP_COLUMNS)):
-        if column.name == "tp_id":
-            encoding[path] = "DELTA_BYTE_ARRAY"
-        elif column.unique or column.type == "json":
-            encoding[path] = "DELTA_LENGTH_BYTE_ARRAY"
-        elif column.name == "tp_timestamp":
-            encoding[path] = "DELTA_BINARY_PACKED"
-        else:
-            plain.append(f"{path}.list.element" if str(column.type).endswith("[]") else path)
-        if column.type != "json" and not str(column.type).endswith("[]"):
-            counted.append(path)
-    return {
-        "compression": "zstd",
-        "compression_level": 1,
-        "use_dictionary": plain,
-        "column_encoding": encoding,
-        "write_statistics": counted,
-        "store_schema": False,
-        "version": "2.6",
-    }
 
 
 def _ascending(times: pa.Array) -> bool:
