@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -43,7 +43,22 @@ class DataFile:
         return {"tp_partition": self.partition, "tp_index": self.index, "tp_date": self.day.isoformat()}
 
 
-def stats_json(metadata: pq.FileMetaData, schema: pa.Schema) -> str:
+@dataclass(frozen=True, slots=True)
+class TextRange:
+    """Least and greatest text of a column, and its nulls, known without the file's own statistics."""
+
+    least: str | None
+    greatest: str | None
+    nulls: int
+
+    def joined(self, other: TextRange) -> TextRange:
+        """Both together."""
+        least = [t for t in (self.least, other.least) if t is not None]
+        greatest = [t for t in (self.greatest, other.greatest) if t is not None]
+        return TextRange(min(least, default=None), max(greatest, default=None), self.nulls + other.nulls)
+
+
+def stats_json(metadata: pq.FileMetaData, schema: pa.Schema, known: Mapping[str, TextRange] | None = None) -> str:
     """Delta statistics of a written file from its own footer: count, nulls, least and greatest values."""
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     least: dict[str, Any] = {}
@@ -62,6 +77,11 @@ def stats_json(metadata: pq.FileMetaData, schema: pa.Schema) -> str:
         low, high = _bounds(kind, filled)
         _put(least, path, low)
         _put(greatest, path, high)
+    for name, texts in (known or {}).items():
+        _put(nulls, (name,), texts.nulls)
+        if texts.least is not None and texts.greatest is not None:
+            _put(least, (name,), texts.least[:STATS_TEXT])
+            _put(greatest, (name,), round_up(texts.greatest))
     stats = {"numRecords": metadata.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
     return msgspec.json.encode(stats).decode()
 

@@ -73,8 +73,12 @@ def addresses_in(text: str) -> tuple[str, ...]:
 class _Addresses:
     """What a column says about addresses."""
 
+    given: pa.Array
+    "The column itself, as a dictionary."
     first: pa.Array
-    "Per row the address, the first of several, or null."
+    "Per row the address, the first of several, or null; as a dictionary."
+    texts: pa.Array
+    "The same as texts."
     several: pa.Array | None = None
     "Per row all of them, where any row has more than one."
 
@@ -85,12 +89,13 @@ def addresses(array: pa.Array) -> _Addresses:
     words = encoded.dictionary
     good = pc.match_substring_regex(words, _IPV4)
     if pc.all(good, min_count=0).as_py():
-        return _Addresses(plain(array))
+        return _Addresses(encoded, encoded, plain(array))
     found = [(word,) if ok else addresses_in(word) for word, ok in zip(words.to_pylist(), good.to_pylist(), strict=True)]
     first = pa.array([f[0] if f else None for f in found], pa.string()).take(encoded.indices)
-    if all(len(f) < 2 for f in found):
-        return _Addresses(first)
-    return _Addresses(first, pa.array(found, pa.list_(pa.string())).take(encoded.indices))
+    several = None
+    if any(len(f) > 1 for f in found):
+        several = pa.array(found, pa.list_(pa.string())).take(encoded.indices)
+    return _Addresses(encoded, first.dictionary_encode(), first, several)
 
 
 def list_of(candidates: list[pa.Array], rows: int) -> pa.Array | None:
@@ -160,26 +165,33 @@ class Enricher:
         texts = [c.text for kind in LISTS for c in getattr(table.common, kind) if isinstance(c, Sql)]
         self.computer = Computer(table.columns, None, texts)
 
+        self.coded = self._coded(table)
+        "Columns of addresses, which are checked by distinct value: they are handed on as dictionaries."
+
+    def _coded(self, table: Table) -> frozenset[str]:
+        texts = {c.name for c in table.columns if c.type == "varchar" and not c.unique}
+        paths = (self.common.source_ip, self.common.destination_ip, *self.common.ips)
+        ends = {f"tp_{name}" for name, path in self._ends() if path is not None}
+        return frozenset(texts.intersection(p for p in paths if isinstance(p, str)) | (ends - self.own))
+
     def made(self, columns: Columns, rows: int) -> dict[str, pa.Array]:
-        """Addresses and lists of names, those that any row has."""
-        found: dict[str, _Addresses] = {}
-        made = {f"tp_{name}": self._address(columns, path, found) for name, path in self._ends()}
+        """Addresses and lists of names, those that any row has; and columns of addresses as dictionaries."""
+        found = {p: addresses(a) for p in self._address_paths() if (a := at_path(columns, p)) is not None}
+        made = {f"tp_{name}": found[path].first for name, path in self._ends() if path in found}
         computed = self.computer.common(columns, rows)
         for kind in LISTS:
             made[f"tp_{kind}"] = self._list(kind, columns, rows, computed, found)
+        made |= {path: known.given for path, known in found.items() if path in self.coded}
         for name in self.own & made.keys():
             made[name] = _as_list(columns.get(name)) if name[3:] in LISTS else columns.get(name)
         return {name: array for name, array in made.items() if array is not None}
 
+    def _address_paths(self) -> list[str]:
+        ends = [path for _, path in self._ends() if path is not None]
+        return list(dict.fromkeys([*ends, *(p for p in self.common.ips if isinstance(p, str))]))
+
     def _ends(self) -> tuple[tuple[str, str | None], ...]:
         return ("source_ip", self.common.source_ip), ("destination_ip", self.common.destination_ip)
-
-    def _address(self, columns: Columns, path: str | None, found: dict[str, _Addresses]) -> pa.Array | None:
-        array = at_path(columns, path) if path else None
-        if path is None or array is None:
-            return None
-        found[path] = addresses(array)
-        return found[path].first
 
     def _list(
         self,
@@ -197,7 +209,7 @@ class Enricher:
                 continue
             if kind == "ips" and not pa.types.is_list(array.type):
                 known = found.get(str(candidate)) or addresses(array)
-                array = known.first if known.several is None else known.several
+                array = known.texts if known.several is None else known.several
             if pa.types.is_list(array.type):
                 nested.append(array)
             else:

@@ -1,0 +1,67 @@
+"""How columns are written to Parquet: chosen per file, from the declarations and a look at its first rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.types as pt
+
+from tailrace.core import TP_COLUMNS, Column, leaves
+
+SAMPLE = 8_192
+_UNSORTABLE = ("json",)
+_UNCOUNTED = ("tp_table", "tp_partition", "tp_index", "tp_date")
+"The log holds these as values of the partition: statistics in the file would say them again."
+
+
+def parquet_settings(columns: tuple[Column, ...], first: Mapping[str, pa.Array], coded: frozenset[str]) -> dict[str, Any]:
+    """Settings for a file that begins with these rows; `coded` columns come as dictionaries, without statistics."""
+    dictionary: list[str] = []
+    counted: list[str] = []
+    encoding: dict[str, str] = {}
+    for path, column in leaves((*columns, *TP_COLUMNS)):
+        is_list = str(column.type).endswith("[]")
+        how = None if is_list else _encoding(path, column, first)
+        if how is None:
+            dictionary.append(f"{path}.list.element" if is_list else path)
+        else:
+            encoding[path] = how
+        if not is_list and column.type not in _UNSORTABLE and path not in _UNCOUNTED and path not in coded:
+            counted.append(path)
+    return {
+        "compression": "zstd",
+        "compression_level": 1,
+        "use_dictionary": dictionary,
+        "column_encoding": encoding,
+        "write_statistics": counted,
+        "store_schema": False,
+        "version": "2.6",
+    }
+
+
+def _encoding(path: str, column: Column, first: Mapping[str, pa.Array]) -> str | None:
+    """None = dictionary, which pays for what repeats; numbers that do not go by difference, texts by length."""
+    if path == "tp_id":
+        return "DELTA_BYTE_ARRAY"
+    if path == "tp_timestamp":
+        return "DELTA_BINARY_PACKED"
+    if column.unique or column.type == "json":
+        return "DELTA_LENGTH_BYTE_ARRAY"
+    array = first.get(path)
+    if array is None or not _varied(array):
+        return None
+    if pt.is_integer(array.type) or pt.is_timestamp(array.type) or pt.is_date(array.type):
+        return "DELTA_BINARY_PACKED" if array.type.bit_width >= 32 else "PLAIN"
+    if pt.is_floating(array.type):
+        return "PLAIN"
+    return None
+
+
+def _varied(array: pa.Array) -> bool:
+    """Do few of the first values repeat? Only asked of numbers: a text is cheaper to hash than to write twice."""
+    if not (pt.is_primitive(array.type) and not pt.is_boolean(array.type)):
+        return False
+    sample = array.slice(0, SAMPLE).drop_null()
+    return len(sample) > 100 and len(sample.unique()) * 8 > len(sample)
