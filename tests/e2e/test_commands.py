@@ -103,3 +103,15 @@ def test_nothing_configured(home):
     done = home.run("collect")
     assert done.code == 2
     assert str(home.path / "config") in done.err
+
+
+def test_the_unexpected_is_said_in_one_line(home):
+    log = home.path / "data" / "default" / "tp_table=broken" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f"{0:020}.json").write_text("not a log")
+    brief, full = home.run("table", "list"), home.run("table", "list", "-vv")
+    assert (brief.code, full.code) == (1, 1)
+    assert brief.err.startswith("error[unexpected]: ")
+    assert "-vv" in brief.err
+    assert "Traceback" not in brief.err
+    assert "Traceback" in full.err

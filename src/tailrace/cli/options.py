@@ -11,6 +11,10 @@ from typing import Any, TypeVar
 
 import click
 
+from tailrace.core.errors import TailraceError, one_line
+
+_TOLD = (TailraceError, click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
+"Exceptions that need no explanation."
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -72,7 +76,15 @@ def everywhere(function: F) -> F:
         current.obj = chosen
         if chosen.no_color or os.environ.get("NO_COLOR"):
             current.color = False
-        return function(*args, context=chosen, **kwargs)
+        try:
+            return function(*args, context=chosen, **kwargs)
+        except _TOLD:
+            raise
+        except Exception as error:
+            if chosen.verbose >= 2:
+                raise
+            message = f"{type(error).__name__}: {one_line(error)}"
+            raise TailraceError(message, hint="this should not happen; -vv shows where it did") from error
 
     for option in reversed(_OPTIONS):
         with_context = option(with_context)

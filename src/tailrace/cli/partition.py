@@ -62,7 +62,7 @@ def show_partition(context: Context, name: str, output: str) -> None:
     found = _all(config, lake)
     matches = [n for n in found if name in (n, n.partition(".")[2])]
     if len(matches) != 1:
-        guess = nearest(name, found)
+        guess = nearest(name, {*found, *(n.partition(".")[2] for n in found)})
         hint = f"one of {', '.join(matches)}" if matches else f"did you mean '{guess}'?" if guess else None
         problem = "several partitions are" if matches else "no partition is"
         raise UsageError(f"{problem} called '{name}'", code="usage.unknown-partition", hint=hint)
