@@ -8,9 +8,9 @@ BIN := .venv/bin
 DEV := .venv/.dev-installed
 BENCH := .venv/.bench-installed
 PYTEST := $(BIN)/python -m pytest
-CODE := src tests benchmarks
+CODE := src tests benchmarks docs
 
-.PHONY: help demo test long bench lint style types contract fmt wheel clean
+.PHONY: help demo test long bench docs lint style types contract fmt wheel clean
 
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
@@ -27,6 +27,9 @@ long: $(DEV) ## Tests that need minutes or gigabytes: kill -9, huge inputs
 bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --scale 1,4,16
 	$(BIN)/python benchmarks/startup.py
+
+docs: $(DEV) ## Write the generated parts of docs/ anew
+	$(BIN)/python docs/generate.py
 
 lint: style types contract ## Style, types and import contract
 
