@@ -19,6 +19,8 @@ from tailrace.core.arrow import arrow_type
 from tailrace.formats.duck import con
 
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
+REASONS = 100
+"So many rows of a batch are told in DuckDB's own words why they were refused; asking costs a query each."
 _WORD = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(?!\s*\(|[A-Za-z0-9_])|"(?:[^"]|"")+"')
 
 
@@ -50,36 +52,20 @@ class Computer:
 
     def compute(self, columns: dict[str, pa.Array], rows: int) -> dict[int, str]:
         """Adds the computed columns; gives the rows on which an expression raises, with the reason."""
-        select = ", ".join(
-            f'TRY_CAST(({sql}) AS {kind}) AS "{name}"' for name, (sql, kind) in self.expressions.items()
-        )
+        asked = {name: f"TRY_CAST(({sql}) AS {kind})" for name, (sql, kind) in self.expressions.items()}
         names = frozenset().union(*(words_of(sql) for sql, _ in self.expressions.values()))
         # A computed column may bear the name of the field it is made from: here the name means the field.
         fields = {n: columns[n] if n in columns else pa.nulls(rows, pa.string()) for n in names}
-        refused: dict[int, str] = {}
-        result = pa.concat_tables(self._select(select, _table(fields, rows), 0, refused))
+        result, refused = _answers(asked, _table(fields, rows), "transform")
         for name in self.expressions:
             columns[name] = result[name].combine_chunks().cast(self.types[name])
         return refused
 
-    def _select(self, select: str, given: pa.Table, start: int, refused: dict[int, str]) -> list[pa.Table]:
-        """One batch that raises is tried in halves until only the offending rows are left out."""
-        try:
-            return [_run(f"SELECT {select} FROM given", given)]
-        except duckdb.Error as error:
-            if given.num_rows <= 1:
-                refused[start] = f"transform: {str(error).splitlines()[0]}"
-                return [pa.table({n: pa.nulls(given.num_rows, self.types[n]) for n in self.expressions})]
-        half = given.num_rows // 2
-        before = self._select(select, given.slice(0, half), start, refused)
-        return before + self._select(select, given.slice(half), start + half, refused)
-
-    def wanted(self, columns: Mapping[str, pa.Array], rows: int) -> npt.NDArray[np.bool_]:
-        """Which rows pass the filter; null counts as no."""
+    def wanted(self, columns: Mapping[str, pa.Array], rows: int) -> tuple[npt.NDArray[np.bool_], dict[int, str]]:
+        """Which rows pass the filter (null counts as no), and those on which it raises, with the reason."""
         given = self._declared(columns, words_of(self.filter or ""), rows)
-        result = _run(f"SELECT coalesce(({self.filter})::BOOLEAN, false) AS keep FROM given", given)
-        mask: npt.NDArray[np.bool_] = result["keep"].combine_chunks().to_numpy(zero_copy_only=False)
-        return mask
+        result, refused = _answers({"keep": f"({self.filter})::BOOLEAN"}, given, "filter")
+        return result["keep"].combine_chunks().fill_null(False).to_numpy(zero_copy_only=False), refused
 
     def common(self, columns: Mapping[str, pa.Array], rows: int) -> dict[str, pa.Array]:
         """Results of the `Sql` candidates, by their text. Those whose columns no row has are left out."""
@@ -121,3 +107,44 @@ def _whole(array: pa.Array) -> pa.Array:
     """DuckDB refuses a slice of a struct: a copy of it begins at zero."""
     sliced = pa.types.is_struct(array.type) and array.offset
     return array.take(pa.array(np.arange(len(array)))) if sliced else array
+
+
+def _answers(asked: Mapping[str, str], given: pa.Table, what: str) -> tuple[pa.Table, dict[int, str]]:
+    """Every expression on every row; where one raises, the row's answers are null and the reason is told."""
+    select = "SELECT " + ", ".join(f'{sql} AS "{name}"' for name, sql in asked.items()) + " FROM given"
+    try:
+        return _run(select, given), {}
+    except duckdb.Error:
+        fine = _fine(asked.values(), select, given)
+    number = pc.if_else(fine, pc.subtract(pc.cumulative_sum(fine.cast(pa.int32())), 1), None)
+    answers = _run(select, given.filter(fine)).take(number)
+    failing = np.flatnonzero(~fine.to_numpy(zero_copy_only=False)).tolist()
+    reasons = [f"{what}: {_complaint(select, given.slice(row, 1))}" for row in failing[:REASONS]]
+    reasons += [f"{what}: an expression raises"] * (len(failing) - len(reasons))
+    return answers, dict(zip(failing, reasons, strict=True))
+
+
+def _fine(expressions: Iterable[str], select: str, given: pa.Table) -> pa.Array:
+    """Rows on which nothing raises: TRY makes a null of an error, and `IS NULL` never is one."""
+    tried = " AND ".join(f"TRY(({sql}) IS NULL) IS NOT NULL" for sql in expressions)
+    try:
+        return _run(f"SELECT {tried} AS fine FROM given", given)["fine"].combine_chunks()
+    except duckdb.Error:  # TRY takes no subquery and nothing random: then by halves
+        return pa.array(_fine_by_halves(select, given), pa.bool_())
+
+
+def _fine_by_halves(select: str, given: pa.Table) -> list[bool]:
+    if _complaint(select, given) is None:
+        return [True] * given.num_rows
+    if given.num_rows == 1:
+        return [False]
+    half = given.num_rows // 2
+    return _fine_by_halves(select, given.slice(0, half)) + _fine_by_halves(select, given.slice(half))
+
+
+def _complaint(select: str, given: pa.Table) -> str | None:
+    try:
+        _run(select, given)
+    except duckdb.Error as error:
+        return str(error).splitlines()[0]
+    return None

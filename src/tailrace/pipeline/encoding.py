@@ -10,6 +10,7 @@ import pyarrow.types as pt
 
 from tailrace.core import TP_COLUMNS, Column, leaves
 
+ROW_GROUP = 128 * 1024
 SAMPLE = 8_192
 _UNSORTABLE = ("json",)
 _UNCOUNTED = ("tp_table", "tp_partition", "tp_index", "tp_date")
@@ -36,9 +37,16 @@ def parquet_settings(columns: tuple[Column, ...], first: Mapping[str, pa.Array],
         "use_dictionary": dictionary,
         "column_encoding": encoding,
         "write_statistics": counted,
+        "bloom_filter_options": _bloom_filters(columns, first),
         "store_schema": False,
         "version": "2.6",
     }
+
+
+def _bloom_filters(columns: tuple[Column, ...], first: Mapping[str, pa.Array]) -> dict[str, Any] | None:
+    """For declared ids: least and greatest of random values prune nothing."""
+    ids = [path for path, column in leaves(columns) if column.unique and path in first]
+    return {path: {"ndv": min(len(first[path]), ROW_GROUP), "fpp": 0.05} for path in ids} or None
 
 
 def _encoding(path: str, column: Column, first: Mapping[str, pa.Array]) -> str | None:

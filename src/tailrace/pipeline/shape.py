@@ -141,6 +141,11 @@ class Shaper:
         """Which rows are stored; None = all. Counts the others and keeps the bytes of those that are bad."""
         rows = len(times)
         keep = np.ones(rows, bool)
+        wanted = keep
+        if self.job.filter is not None:
+            given = {**columns, "tp_timestamp": times}
+            wanted, failing = self.computer.wanted(given | self._shared(columns, rows), rows)
+            refused |= failing
         if times.null_count:
             refused |= dict.fromkeys(_nulls(times), "row: no timestamp")
         for column in self.required:
@@ -153,11 +158,8 @@ class Shaper:
         inside = self._inside(times)
         self._count(shaped, keep & ~inside, "out_of_range")
         keep &= inside
-        if self.job.filter is not None:
-            given = {**columns, "tp_timestamp": times}
-            wanted = self.computer.wanted(given | self._shared(columns, rows), rows)
-            self._count(shaped, keep & ~wanted, "filtered")
-            keep &= wanted
+        self._count(shaped, keep & ~wanted, "filtered")
+        keep &= wanted
         self._count(shaped, keep, "stored")
         return None if keep.all() else pa.array(keep)
 

@@ -21,7 +21,7 @@ from tailrace.core.arrow import arrow_schema
 from tailrace.lake.files import TextRange, stats_json
 from tailrace.lake.identity import tp_ids
 from tailrace.lake.paths import data_path, stored_value
-from tailrace.pipeline.encoding import parquet_settings
+from tailrace.pipeline.encoding import ROW_GROUP, parquet_settings
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job, WrittenFile
 from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined
@@ -29,7 +29,6 @@ from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined
 BUFFER_BYTES = 96 << 20
 "Rows held back to be sorted together, over all days of a task."
 FILE_BYTES = 192 << 20
-ROW_GROUP = 128 * 1024
 OPEN_FILES = 64
 _REPEATED = pa.dictionary(pa.int32(), pa.string())
 _REPEATS = ("tp_table", "tp_partition", "tp_index", "tp_source_type", "tp_source_name", "tp_source_location")
