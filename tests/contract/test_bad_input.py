@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import json
@@ -13,13 +14,14 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import zstandard
 
-from tailrace.core import Artifact, SourceError
+from tailrace.core import Artifact, SourceError, TimeRange
 from tailrace.pipeline import unit as units
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.report import PartitionReport
@@ -545,3 +547,45 @@ def test_many_days_in_one_file(trail: Inbox, monkeypatch: pytest.MonkeyPatch) ->
     assert most - before < 100
     ((stored,),) = trail.world.query(f"select count(distinct tp_date) from {CLOUDTRAIL}")
     assert stored == report.days
+
+
+@pytest.mark.parametrize(
+    "spelled", ["request_uri[2:]::int > 1", "(select u.n > 1 from (select request_uri[2:]::int as n) u)"]
+)
+def test_a_filter_that_raises(spelled: str, inbox: Inbox) -> None:
+    inbox.put("a.log", lines(5) + line("x") + line("y"))
+    inbox.world.write_config(
+        f'partition "{NGINX}" "p" {{\n filter = "{spelled}"\n source "file" {{\n paths = ["{inbox.folder}"]\n}}\n}}'
+    )
+    (report,) = inbox.world.collect()
+    counts = report.counts
+    assert (counts.received, counts.stored, counts.filtered, counts.quarantined) == (7, 3, 2, 2)
+    assert [raw for _, raw, _ in inbox.refused()] == [line("x", end=""), line("y", end="")]
+    assert all(reason.startswith("filter: ") and "INT32" in reason for reason, _, _ in inbox.refused())
+
+
+def test_rows_outside_the_range_are_counted(inbox: Inbox) -> None:
+    inbox.put("a.log", lines(5) + line().replace(b"2015", b"2014"))
+    inbox.world.write_config(f'partition "{NGINX}" "p" {{\n source "file" {{\n paths = ["{inbox.folder}"]\n}}\n}}')
+    (report,) = inbox.world.collect(window=TimeRange(datetime(2015, 1, 1)))
+    assert (report.counts.received, report.counts.stored, report.counts.out_of_range) == (6, 5, 1)
+
+
+def test_a_full_disk(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is committed and nothing is left; the next run has it all."""
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    inbox.put("a.log", lines(5))
+    monkeypatch.setattr("pyarrow.parquet.ParquetWriter.write_table", full)
+    report = inbox.world.collect_one(NGINX, str(inbox.folder))
+    (trouble,) = report.troubles
+    assert "No space left on device" in trouble.message
+    assert trouble.code == "collect.rolled-back"
+    root = inbox.world.lake.table_root(NGINX)
+    assert not list(root.rglob("*.parquet"))
+    monkeypatch.undo()
+    (report,) = inbox.world.collect()
+    assert report.clean
+    assert inbox.count() == 5
