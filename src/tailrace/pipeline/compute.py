@@ -12,7 +12,6 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tailrace.core import TP_COLUMNS, Column, Struct
 from tailrace.core.arrow import arrow_type
@@ -75,14 +74,14 @@ class Computer:
         return {sql: self._evaluated(sql, columns, rows) for sql in asked}
 
     def _evaluated(self, sql: str, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
-        """One expression. Where it reads one column, rows without a value there are not asked: null stays null."""
+        """One expression. Where it reads one text column, each distinct value is asked once, and null not at all."""
         given = self._declared(columns, words_of(sql), rows)
-        filled = given.column(0).combine_chunks().is_valid() if given.num_columns == 1 else None
-        if filled is None or filled.true_count == rows:
-            return _run(f"SELECT ({sql}) AS answer FROM given", given)["answer"].combine_chunks()
-        answer = _run(f"SELECT ({sql}) AS answer FROM given", given.filter(filled))["answer"].combine_chunks()
-        number = pc.if_else(filled, pc.subtract(pc.cumulative_sum(filled.cast(pa.int32())), 1), None)
-        return answer.take(number)
+        query = f"SELECT ({sql}) AS answer FROM given"
+        if given.num_columns > 1 or not pa.types.is_string(given.column(0).type):
+            return _run(query, given)["answer"].combine_chunks()
+        encoded = given.column(0).combine_chunks().dictionary_encode()
+        distinct = pa.table({given.column_names[0]: encoded.dictionary})
+        return _run(query, distinct)["answer"].combine_chunks().take(encoded.indices)
 
     def _declared(self, columns: Mapping[str, pa.Array], names: frozenset[str], rows: int) -> pa.Table:
         """The declared columns among `names`; one that no row has is null in its own type."""
@@ -116,21 +115,20 @@ def _answers(asked: Mapping[str, str], given: pa.Table, what: str) -> tuple[pa.T
         return _run(select, given), {}
     except duckdb.Error:
         fine = _fine(asked.values(), select, given)
-    number = pc.if_else(fine, pc.subtract(pc.cumulative_sum(fine.cast(pa.int32())), 1), None)
-    answers = _run(select, given.filter(fine)).take(number)
-    failing = np.flatnonzero(~fine.to_numpy(zero_copy_only=False)).tolist()
+    answers = _run(select, given.filter(pa.array(fine))).take(pa.array(np.cumsum(fine) - 1, mask=~fine))
+    failing = np.flatnonzero(~fine).tolist()
     reasons = [f"{what}: {_complaint(select, given.slice(row, 1))}" for row in failing[:REASONS]]
     reasons += [f"{what}: an expression raises"] * (len(failing) - len(reasons))
     return answers, dict(zip(failing, reasons, strict=True))
 
 
-def _fine(expressions: Iterable[str], select: str, given: pa.Table) -> pa.Array:
+def _fine(expressions: Iterable[str], select: str, given: pa.Table) -> npt.NDArray[np.bool_]:
     """Rows on which nothing raises: TRY makes a null of an error, and `IS NULL` never is one."""
     tried = " AND ".join(f"TRY(({sql}) IS NULL) IS NOT NULL" for sql in expressions)
     try:
-        return _run(f"SELECT {tried} AS fine FROM given", given)["fine"].combine_chunks()
+        return np.array(_run(f"SELECT {tried} AS fine FROM given", given)["fine"].to_pylist(), bool)
     except duckdb.Error:  # TRY takes no subquery and nothing random: then by halves
-        return pa.array(_fine_by_halves(select, given), pa.bool_())
+        return np.array(_fine_by_halves(select, given), bool)
 
 
 def _fine_by_halves(select: str, given: pa.Table) -> list[bool]:
