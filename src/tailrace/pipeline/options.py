@@ -35,7 +35,7 @@ LOCAL = {
 """Further defaults where driver and executor are one JVM."""
 
 SMALL_PLANS = {
-    # The JVM handles a few rows per job: 1,000 classes fewer to load, a fifth less to compile in the first.
+    # The JVM handles a few rows per job: 1,000 of 17,000 classes fewer to load, 7 % less bytecode to compile.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.adaptive.enabled": "false",
