@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -90,7 +90,8 @@ def addresses(array: pa.Array) -> _Addresses:
     good = pc.match_substring_regex(words, _IPV4)
     if pc.all(good, min_count=0).as_py():
         return _Addresses(encoded, encoded, plain(array))
-    found = [(word,) if ok else addresses_in(word) for word, ok in zip(words.to_pylist(), good.to_pylist(), strict=True)]
+    pairs = zip(words.to_pylist(), good.to_pylist(), strict=True)
+    found = [(word,) if ok else addresses_in(word) for word, ok in pairs]
     first = pa.array([f[0] if f else None for f in found], pa.string()).take(encoded.indices)
     several = None
     if any(len(f) > 1 for f in found):
@@ -164,7 +165,6 @@ class Enricher:
         "Shared columns that the table maps itself."
         texts = [c.text for kind in LISTS for c in getattr(table.common, kind) if isinstance(c, Sql)]
         self.computer = Computer(table.columns, None, texts)
-
         self.coded = self._coded(table)
         "Columns of addresses, which are checked by distinct value: they are handed on as dictionaries."
 
@@ -176,7 +176,7 @@ class Enricher:
 
     def made(self, columns: Columns, rows: int) -> dict[str, pa.Array]:
         """Addresses and lists of names, those that any row has; and columns of addresses as dictionaries."""
-        found = {p: addresses(a) for p in self._address_paths() if (a := at_path(columns, p)) is not None}
+        found = {path: addresses(array) for path, array in self._address_columns(columns)}
         made = {f"tp_{name}": found[path].first for name, path in self._ends() if path in found}
         computed = self.computer.common(columns, rows)
         for kind in LISTS:
@@ -186,9 +186,12 @@ class Enricher:
             made[name] = _as_list(columns.get(name)) if name[3:] in LISTS else columns.get(name)
         return {name: array for name, array in made.items() if array is not None}
 
-    def _address_paths(self) -> list[str]:
+    def _address_columns(self, columns: Columns) -> Iterator[tuple[str, pa.Array]]:
         ends = [path for _, path in self._ends() if path is not None]
-        return list(dict.fromkeys([*ends, *(p for p in self.common.ips if isinstance(p, str))]))
+        for path in dict.fromkeys([*ends, *(p for p in self.common.ips if isinstance(p, str))]):
+            array = at_path(columns, path)
+            if array is not None and not pa.types.is_list(array.type):
+                yield path, array
 
     def _ends(self) -> tuple[tuple[str, str | None], ...]:
         return ("source_ip", self.common.source_ip), ("destination_ip", self.common.destination_ip)

@@ -15,7 +15,7 @@ from tailrace.core import Common, Jsonl, Table, TimeRange, col
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job
-from tailrace.pipeline.shape import Origin, Shaped, Shaper
+from tailrace.pipeline.shape import Origin, Part, Shaped, Shaper
 
 START = datetime(2024, 1, 1)
 TABLE = Table(
@@ -53,6 +53,11 @@ def batch(rows: list[dict[str, Any]], bad: int = 0) -> Batch:
     return Batch(columns, positions, lambda i: f"raw {int(positions[i])}".encode(), bad=refused)
 
 
+def together(made: Shaper, parts: list[Part]) -> Shaped:
+    (shaped,) = made.shape(parts)
+    return shaped
+
+
 def adds_up(shaped: Shaped) -> None:
     for c in shaped.counts.values():
         assert c.received == c.stored + c.filtered + c.out_of_range + c.quarantined
@@ -74,7 +79,7 @@ rows_of = st.lists(
 def test_counts_add_up(parts: list[tuple[list[dict[str, Any]], int]], window: bool, filtered: bool) -> None:
     asked = TimeRange(START, START + timedelta(hours=24)) if window else TimeRange()
     made = shaper(window=asked, filter="n > 0" if filtered else None)
-    shaped = made.shape([(origin(i), batch(rows, bad)) for i, (rows, bad) in enumerate(parts)])
+    shaped = together(made, [(origin(i), batch(rows, bad)) for i, (rows, bad) in enumerate(parts)])
     adds_up(shaped)
     for number, (rows, bad) in enumerate(parts):
         broken = [r for r in rows if r["hour"] is None or r["raw_n"] == "x"]
@@ -93,7 +98,7 @@ def test_counts_add_up(parts: list[tuple[list[dict[str, Any]], int]], window: bo
 
 def test_rows_keep_their_values_and_places() -> None:
     rows = [{"hour": 1, "n": 1, "raw_n": "4"}, {"hour": None}, {"hour": 30, "n": 2, "raw_n": None}]
-    shaped = shaper().shape([(origin(0), batch(rows)), (origin(1), batch(rows[:1]))])
+    shaped = together(shaper(), [(origin(0), batch(rows)), (origin(1), batch(rows[:1]))])
     assert shaped.columns["n"].to_pylist() == [1, 2, 1]
     assert shaped.columns["double"].to_pylist() == [8, None, 8]
     assert shaped.positions.to_pylist() == [0, 20, 0]
@@ -108,7 +113,7 @@ def test_rows_keep_their_values_and_places() -> None:
 
 def test_quarantine_holds_the_bytes_of_the_row() -> None:
     rows = [{"hour": 1, "raw_n": "x"}, {"hour": 2}, {"hour": None}]
-    shaped = shaper().shape([(origin(0), batch([{"hour": 1}])), (origin(1), batch(rows, bad=1))])
+    shaped = together(shaper(), [(origin(0), batch([{"hour": 1}])), (origin(1), batch(rows, bad=1))])
     found = [(o.artifact, b.position, b.raw, b.reason) for o, b in shaped.bad]
     assert found[0] == (1, 1000, b"?", "json: invalid")
     assert [f[:3] for f in found[1:]] == [(1, 0, b"raw 0"), (1, 20, b"raw 20")]
@@ -119,12 +124,12 @@ def test_quarantine_holds_the_bytes_of_the_row() -> None:
 def test_quarantine_keeps_so_much_of_a_row_and_says_how_long_it_was() -> None:
     long = batch([{"hour": None}])
     long.raw = lambda _: b"x" * (RAW_LIMIT + 5)
-    ((_, bad),) = shaper().shape([(origin(), long)]).bad
+    ((_, bad),) = together(shaper(), [(origin(), long)]).bad
     assert (len(bad.raw), bad.length) == (RAW_LIMIT, RAW_LIMIT + 5)
 
 
 def test_required_columns() -> None:
-    shaped = shaper(REQUIRED).shape([(origin(), batch([{"hour": 1, "n": 1}, {"hour": 1}]))])
+    shaped = together(shaper(REQUIRED), [(origin(), batch([{"hour": 1, "n": 1}, {"hour": 1}]))])
     assert [b.reason for _, b in shaped.bad] == ["row: required column n is null"]
     adds_up(shaped)
 
@@ -145,8 +150,17 @@ def test_required_columns() -> None:
 )
 def test_filters_see_own_computed_and_shared_columns(filter: str, kept: list[int | None]) -> None:
     rows = [{"hour": n, "n": n, "host": f"192.0.2.{1 + (n == 2)}", "raw_n": str(n)} for n in (1, 2, 3)]
-    shaped = shaper(filter=filter).shape([(origin(), batch([*rows, {"hour": 4, "host": "name"}]))])
+    shaped = together(shaper(filter=filter), [(origin(), batch([*rows, {"hour": 4, "host": "name"}]))])
     assert (shaped.columns["n"].to_pylist() if "n" in shaped.columns else [None] * len(shaped.timestamps)) == kept
+    adds_up(shaped)
+
+
+def test_rows_on_which_the_filter_fails_are_quarantined() -> None:
+    rows = [{"hour": 1, "n": 1, "host": "5"}, {"hour": 2, "n": 2, "host": "five"}, {"hour": 3, "n": 3, "host": "1"}]
+    shaped = together(shaper(filter="host::int > 2"), [(origin(), batch(rows))])
+    assert shaped.columns["n"].to_pylist() == [1]
+    assert [b.raw for _, b in shaped.bad] == [b"raw 10"]
+    assert shaped.counts[0].filtered == 1
     adds_up(shaped)
 
 
@@ -156,7 +170,7 @@ def test_filters_see_own_computed_and_shared_columns(filter: str, kept: list[int
 )
 def test_index(index: str | None, values: list[str | None] | None) -> None:
     rows = [{"hour": 1, "n": 1, "host": "192.0.2.1"}, {"hour": 2, "host": "name"}]
-    found = shaper(index=index).shape([(origin(), batch(rows))]).index
+    found = together(shaper(index=index), [(origin(), batch(rows))]).index
     assert (None if found is None else found.to_pylist()) == values
 
 
@@ -165,12 +179,28 @@ def test_parts_may_lack_columns_and_have_other_encodings() -> None:
     two.columns["host"] = two.columns["host"].dictionary_encode()
     del three.columns["host"]
     three.extra = pa.array(['{"k": 1}'])
-    shaped = shaper().shape([(origin(0), one), (origin(1), two), (origin(2), three)])
+    shaped = together(shaper(), [(origin(0), one), (origin(1), two), (origin(2), three)])
     assert shaped.columns["host"].to_pylist() == ["a", "b", None]
     assert shaped.columns["tp_extra"].to_pylist() == [None, None, '{"k": 1}']
 
 
 def test_nothing_but_bad_records() -> None:
-    shaped = shaper().shape([(origin(), batch([], bad=2))])
+    shaped = together(shaper(), [(origin(), batch([], bad=2))])
     adds_up(shaped)
     assert list(shaped.days([origin()])) == []
+
+
+def test_parts_that_no_sql_looks_at_stay_apart() -> None:
+    made = shaper(REQUIRED)
+    shaped = list(made.shape([(origin(i), batch([{"hour": i, "n": i}, {"hour": i}])) for i in range(3)]))
+    assert [s.columns["n"].to_pylist() for s in shaped] == [[0], [1], [2]]
+    assert [made.origins[s.owner[0]].artifact for s in shaped] == [0, 1, 2]
+    for part in shaped:
+        adds_up(part)
+
+
+def test_an_index_that_cannot_be_a_directory_is_refused() -> None:
+    shaped = together(shaper(index="host"), [(origin(), batch([{"hour": 1, "host": "a\0"}, {"hour": 1, "host": "b"}]))])
+    assert shaped.index is not None
+    assert shaped.index.to_pylist() == ["b"]
+    adds_up(shaped)
