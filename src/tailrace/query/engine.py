@@ -28,6 +28,7 @@ PRUNE_FROM = 8
 _STUBS = "tailrace_stub"
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CATALOGUE = re.compile(r"\b(show|information_schema|duckdb_\w+|pragma|summarize|describe|desc)\b", re.IGNORECASE)
+_READS = re.compile(r"\b(from|join|table|into|with|copy|pivot\w*|unpivot)\b", re.IGNORECASE)
 _CURRENT = re.compile(
     r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\2\$)|\bcurrent_timestamp\b(?!\s*\()""",
     re.IGNORECASE | re.DOTALL,
@@ -56,6 +57,8 @@ class Engine:
         # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
         self.connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
         self.snapshots: dict[str, Snapshot | None] = {}
+        self.narrowed: dict[str, str] = {}
+        "Views that lack files the last statement did not need: view → table."
 
     def run(self, sql: str) -> Iterator[Result]:
         """The answers of all statements, one after the other."""
@@ -113,13 +116,16 @@ class Engine:
         for view in [v for v in wanted if v == QUARANTINE]:
             del wanted[view]
             self._make_quarantine()
+        # A view or macro of the user's may look at one that an earlier statement has narrowed.
+        wanted = self.narrowed | wanted
         pruned = self._pruned(statement, wanted)
         for view, table in wanted.items():
             self._make_view(view, table, pruned.get(view))
+        self.narrowed = {view: wanted[view] for view in pruned}
 
     def _listed(self, statement: str) -> frozenset[str]:
         """Names that may be meant; a statement that reads nothing does not make us look at the disk."""
-        return self._names() if re.search(r"\b(from|join|table|describe|into|with)\b", statement, re.I) else frozenset()
+        return self._names() if _READS.search(statement) else frozenset()
 
     def _snapshot(self, table: str) -> Snapshot | None:
         if table not in self.snapshots:

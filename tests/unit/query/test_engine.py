@@ -218,6 +218,45 @@ def test_pruning_changes_no_answer(filled: World, sql: str, monkeypatch: pytest.
     assert pruned
 
 
+@pytest.mark.parametrize(
+    "make",
+    ["create view v as from nginx_access_log", "create macro v() as table from nginx_access_log"],
+)
+def test_pruning_one_statement_does_not_touch_the_next(filled: World, make: str) -> None:
+    look = "v()" if "macro" in make else "v"
+    sql = f"{make}; select count(*) from nginx_access_log where tp_date = current_date; select count(*) from {look}"
+    assert [found for _, found in answers(engine(filled), sql)][1:] == [[(ROWS,)], [(DAYS * ROWS,)]]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "from nginx_access_log",
+        "select * from main.nginx_access_log",
+        "select n.* from nginx_access_log as n",
+        "with nginx_access_log as (select 1) select * from nginx_access_log",
+        "with other as (from nginx_access_log) select * from other",
+        "select * from (values (1)) t(nginx_access_log)",
+        "summarize nginx_access_log",
+        "pivot nginx_access_log on status using count(*) group by tp_date",
+        "select table_name from information_schema.tables where table_name = 'apache_access_log'",
+        "explain select * from nginx_access_log where tp_date = current_date",
+        "explain analyze select count(*) from nginx_access_log where tp_date = current_date",
+        "pivot_wider nginx_access_log on status using count(*) group by tp_date",
+        "values (1)",
+        "select /* from nothing */ 1",
+    ],
+)
+def test_ways_of_asking(filled: World, sql: str) -> None:
+    assert rows(engine(filled), sql)
+
+
+def test_answers_can_be_copied_to_a_file(filled: World, tmp_path: Path) -> None:
+    made = engine(filled)
+    rows(made, f"copy (select * from nginx_access_log where tp_date = current_date) to '{tmp_path}/day.parquet'")
+    assert rows(made, f"select count(*) from '{tmp_path}/day.parquet'") == [(ROWS,)]
+
+
 def test_a_statement_that_reads_nothing_needs_no_lake(tmp_path: Path) -> None:
     from tailrace.lake.paths import Lake
 
