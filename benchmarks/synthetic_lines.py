@@ -161,8 +161,7 @@ def vpc_lines(index: int, count: int, start: datetime, rng: np.random.Generator)
         lines.append(
             f"{head}{interfaces[eni]} - - - - - - - {t0} {t1} - {'NODATA' if none else 'SKIPDATA'}"
             if quiet
-            else f"{head}{interfaces[eni]} {ends} {proto} {pk} {by} {t0} {t1} "
-            f"{'ACCEPT' if ok else 'REJECT'} OK"
+            else f"{head}{interfaces[eni]} {ends} {proto} {pk} {by} {t0} {t1} {'ACCEPT' if ok else 'REJECT'} OK"
         )
     found = {
         "rows": count,
