@@ -29,6 +29,7 @@ from tailrace.pipeline.prepare import (
     full_table,
     list_sources,
     listing_window,
+    range_notes,
     still_to_read,
 )
 from tailrace.pipeline.publish import Done, Publisher
@@ -134,15 +135,15 @@ class Collection:
         """Lists, plans and sends the jobs of one partition; None when its sources hold nothing at all."""
         table = tables_for(self.config, spec.table)
         now = datetime.now(UTC).replace(tzinfo=None)
-        window = listing_window(self.options.window, read_ledger(self.lake, table.name, spec.name), now)
+        ledger = read_ledger(self.lake, table.name, spec.name)
+        window = listing_window(self.options.window, ledger, now)
         listed = list_sources(spec, table, window, report)
         table = full_table(self.config, spec, self.lake, listed)
         check_expressions(table, spec)
         run = new_run_id()
         writer = PartitionWriter(self.lake, table.name, spec.name, run, arrow_schema(table))
         writer.recover()
-        notes = {} if window.start is None else {"from": window.start.isoformat()}
-        publisher = Publisher(spec, writer, report, notes)
+        publisher = Publisher(spec, writer, report, range_notes(window, ledger))
         active = _Active(report, publisher, held, began)
         wanted = still_to_read(listed.artifacts, publisher.known, self.options.window)
         for rows, items in wanted.items():

@@ -43,6 +43,12 @@ def listing_window(asked: TimeRange, ledger: Ledger, now: datetime) -> TimeRange
     return TimeRange(datetime.fromisoformat(noted) if noted else today - LOOK_BACK, asked.end)
 
 
+def range_notes(window: TimeRange, ledger: Ledger) -> dict[str, str]:
+    """What later runs have to know: the earliest start so far, so that a short look at one day hides no other."""
+    starts = [start for start in (ledger.notes.get("from"), window.start and window.start.isoformat()) if start]
+    return {"from": min(starts)} if starts else {}
+
+
 def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: PartitionReport) -> Listed:
     """All artifacts of all sources; what cannot be listed is noted in the report."""
     found: dict[str, Wanted] = {}

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from logfiles import access_lines, today, write
 from world import World
 
 from tailrace.core import Artifact, ConfigError, TimeRange
 from tailrace.core.registry import find_table
 from tailrace.lake.ledger import Known, Ledger
 from tailrace.pipeline.plan import Wanted
-from tailrace.pipeline.prepare import check_expressions, list_sources, listing_window, still_to_read
+from tailrace.pipeline.prepare import check_expressions, list_sources, listing_window, range_notes, still_to_read
 from tailrace.pipeline.report import PartitionReport
 
 NOW = datetime(2024, 3, 10, 15, 4)
@@ -113,6 +114,30 @@ def test_later_ones_go_back_to_where_the_first_began() -> None:
     ledger = Ledger(notes={"from": "2023-12-24T00:00:00"})
     assert listing_window(ALL, ledger, NOW) == TimeRange(datetime(2023, 12, 24))
     assert listing_window(TimeRange(EARLY), ledger, NOW) == TimeRange(EARLY)
+
+
+def test_a_look_at_one_day_does_not_hide_the_others(world: World, tmp_path: Path) -> None:
+    logs, now = tmp_path / "logs", today()
+    layout = "`%{YEAR:year}-%{MONTHNUM:month}-%{MONTHDAY:day}.log`"
+    source = f'source "file" {{\n paths = ["{logs}"]\n file_layout = {layout}\n}}'
+    world.write_config(f'partition "nginx_access_log" "web" {{\n{source}\n}}')
+
+    def collected(day: date, start: datetime | None = None) -> int:
+        write(logs / f"{day}.log", access_lines(day, 5))
+        world.collect(window=TimeRange(start))
+        return len(world.query("select distinct tp_date from nginx_access_log"))
+
+    assert collected(now - timedelta(days=3)) == 1
+    assert collected(now, datetime(now.year, now.month, now.day)) == 2
+    assert collected(now - timedelta(days=5)) == 3
+    assert collected(now - timedelta(days=50)) == 3
+
+
+def test_the_earliest_start_is_kept() -> None:
+    noted = Ledger(notes={"from": "2024-01-15T00:00:00"})
+    assert range_notes(TimeRange(LATE), noted) == {"from": "2024-01-15T00:00:00"}
+    assert range_notes(TimeRange(EARLY), noted) == {"from": "2024-01-01T00:00:00"}
+    assert range_notes(TimeRange(EARLY), Ledger()) == {"from": "2024-01-01T00:00:00"}
 
 
 def test_a_file_that_two_sources_reach_is_listed_once(world: World, tmp_path: Path) -> None:
