@@ -129,9 +129,9 @@ def _extra(kept: Texts, misfits: Texts, rows: int) -> tuple[pa.Array, int]:
     told = np.flatnonzero(_any_valid([*kept.values(), *misfits.values()], rows))
     members = _members(kept, told)
     if misfits:
-        inner = _object(_members(misfits, told))
-        some = pa.array(flagged[told])
-        members.append(pc.if_else(some, _joined(_key("tp_misfit"), inner), pa.scalar(None, pa.string())))
+        inner = _object(_members(misfits, np.flatnonzero(flagged)))
+        some = flagged[told]
+        members.append(_joined(_key("tp_misfit"), inner).take(pa.array(np.cumsum(some) - 1, mask=~some)))
     texts = _object(members)
     if len(told) == rows:
         return texts, int(flagged.sum())
@@ -147,7 +147,7 @@ def _members(texts: Texts, rows: npt.NDArray[np.int64]) -> list[pa.Array]:
 
 
 def _object(members: list[pa.Array]) -> pa.Array:
-    """Members that are null are left out."""
+    """Members that are null are left out. Every row must have one that is not: Arrow drops the others."""
     return _joined("{", pc.binary_join_element_wise(*members, ",", null_handling="skip"), "}")
 
 

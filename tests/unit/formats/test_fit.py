@@ -104,6 +104,13 @@ def test_fields_without_a_column_are_kept_where_they_have_a_value() -> None:
     assert flagged == 1
 
 
+def test_a_row_may_have_fields_without_a_column_while_another_has_a_misfit() -> None:
+    made, extra, flagged = fit([col("a", "integer")], {"a": ["1", "x"], "b": ["kept", "-"]}, keep=("b",))
+    assert made == {"a": [1, None]}
+    assert extra == [{"b": "kept"}, {"tp_misfit": {"a": "x"}}]
+    assert flagged == 1
+
+
 def test_fields_that_sql_columns_need_are_passed_as_text() -> None:
     columns = [col("ip", sql="split_part(client, ':', 1)"), col("port", "integer", sql='"Port-No"::int')]
     made, extra, _ = fit(columns, {"client": ["a:1", "-"], "Port-No": ["5", "6"], "other": ["-", "-"]})
