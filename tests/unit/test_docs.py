@@ -73,7 +73,7 @@ def blocks(page: Path, *kinds: str) -> Iterator[Block]:
 
 PAGES = sorted(DOCS.rglob("*.md"))
 ALL_PAGES = [*PAGES, ROOT / "README.md", CONTRIBUTING, ROOT / "CHANGELOG.md"]
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(DOCS)))
+each_page = pytest.mark.parametrize("page", ALL_PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 
 
 # What is generated
@@ -139,7 +139,7 @@ def test_every_attribute_is_documented() -> None:
 # Links and claims
 
 
-@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+@each_page
 def test_links_lead_somewhere(page: Path) -> None:
     for target in LINK.findall(FENCE.sub("", page.read_text())):
         if "://" in target:
@@ -187,7 +187,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
-@pytest.mark.parametrize("block", [b for page in PAGES for b in blocks(page, "sql")], ids=str)
+@pytest.mark.parametrize("block", [b for page in ALL_PAGES for b in blocks(page, "sql")], ids=str)
 def test_sql_runs_and_has_an_answer(block: Block, lake: World) -> None:
     """A block marked `sql empty` may have none."""
     assert lake.query(block.text) or block.kind == "sql empty"
