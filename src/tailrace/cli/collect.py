@@ -110,12 +110,16 @@ class LazySession:
         self.options = options
         self.driver = start_driver(options)
         self.session: SparkSession | None = None
+        self.stopped = False
         self.lock = threading.Lock()
 
     def get(self) -> SparkSession:
+        from tailrace.core import TailraceError
         from tailrace.pipeline.session import open_session
 
         with self.lock:
+            if self.stopped:
+                raise TailraceError("the session was stopped", code="spark.stopped")
             if self.session is None:
                 self.session = open_session(self.options, self.driver)
             return self.session
@@ -123,6 +127,10 @@ class LazySession:
     def stop(self) -> None:
         from tailrace.pipeline.session import close_session
 
+        self.stopped = True
+        if self.session is None and self.driver is not None:
+            # Whoever waits for the JVM holds the lock: it need not come up first to be stopped.
+            self.driver.close()
         with self.lock:
             session, self.session = self.session, None
             driver, self.driver = self.driver, None

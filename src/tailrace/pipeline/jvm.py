@@ -67,6 +67,7 @@ class Driver:
         self._info = tempfile.TemporaryDirectory(prefix="tailrace-", ignore_cleanup_errors=True)
         self._gateway: Gateway | None = None
         self._archived = False
+        self._closed = False
         self._process = self._start(with_archive=True)
         atexit.register(self.close)
 
@@ -84,7 +85,7 @@ class Driver:
         answer = Path(self._info.name, "gateway")
         while not answer.exists():
             if self._process.poll() is not None:
-                if not self._archived:
+                if not self._archived or self._closed:
                     raise self._failure(f"Spark's JVM ended with status {self._process.returncode}")
                 self._release()
                 self._process = self._start(with_archive=False)
@@ -108,6 +109,7 @@ class Driver:
     def close(self, wait: float = 0) -> int | None:
         """Let the JVM end: it stops Spark, removes its temporary files and its Python workers by itself."""
         atexit.unregister(self.close)
+        self._closed = True
         if self._gateway is None:
             self._process.kill()
             wait = wait or 5
