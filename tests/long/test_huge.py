@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 MOST_MEMORY = 600 << 20
 "What a Python process may take, worker or driver."
-REPEATS = 100
 
 
 def lines(count: int) -> bytes:
@@ -70,7 +70,7 @@ def _memory(pid: int) -> int:
     return int(found[0].split()[1]) << 10 if found else 0
 
 
-def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path) -> None:
+def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     block = lines(225_000)
     repeats = (5 << 30) // len(block) + 1
     place = tmp_path / "access.log"
@@ -78,9 +78,10 @@ def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path) -> None:
         for _ in range(repeats):
             file.write(block)
     partition, most = collected(home, "nginx_access_log", place)
+    record_property("most_megabytes", most >> 20)
     assert most < MOST_MEMORY
     assert partition["rows"]["received"] == partition["rows"]["stored"] == 225_000 * repeats
-    ((row),) = home.query(
+    (row,) = home.query(
         "select count(*) as n, sum(body_bytes_sent)::bigint as bytes, count(distinct request_uri) as targets "
         "from nginx_access_log"
     )
@@ -89,7 +90,7 @@ def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_document_of_1_gigabyte(home: Home, tmp_path: Path) -> None:
+def test_a_document_of_1_gigabyte(home: Home, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     block = events(10_000)
     repeats = (1 << 30) // len(block) + 1
     place = tmp_path / "trail.json"
@@ -99,6 +100,7 @@ def test_a_document_of_1_gigabyte(home: Home, tmp_path: Path) -> None:
             file.write(b"," + block)
         file.write(b"]}")
     partition, most = collected(home, "aws_cloudtrail_log", place)
+    record_property("most_megabytes", most >> 20)
     assert most < MOST_MEMORY
     assert partition["rows"]["received"] == partition["rows"]["stored"] == 10_000 * repeats
     (row,) = home.query("select count(*) as n, count(distinct event_id) as ids from aws_cloudtrail_log")

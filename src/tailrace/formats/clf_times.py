@@ -17,7 +17,9 @@ _BY_SUM[_LETTERS[1].astype(np.int32) + _LETTERS[2]] = np.arange(12)
 _YEARS = np.arange(10_000)
 _LEAP = (_YEARS % 4 == 0) & ((_YEARS % 100 != 0) | (_YEARS % 400 == 0))
 _LENGTHS = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], np.int32)
-_MONTH_STARTS = np.stack([np.cumsum([0, *(_LENGTHS + leap * (np.arange(12) == 1))]) for leap in (0, 1)]).astype(np.int32)
+_MONTH_STARTS = np.stack([np.cumsum([0, *(_LENGTHS + leap * (np.arange(12) == 1))]) for leap in (0, 1)]).astype(
+    np.int32
+)
 _YEAR_STARTS = (_YEARS - 1) * 365 + (_YEARS - 1) // 4 - (_YEARS - 1) // 100 + (_YEARS - 1) // 400 - 719_162
 "Days from 1970-01-01 to each year's first: division is dear, so it is done once."
 Ints = npt.NDArray[np.int64]
@@ -28,7 +30,12 @@ def clf_times(texts: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
     rows = len(texts)
     _, offsets, data = texts.buffers()
     places = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + rows + 1]
-    if not rows or texts.null_count or int(places[-1] - places[0]) != rows * _WIDTH or (np.diff(places) != _WIDTH).any():
+    if (
+        not rows
+        or texts.null_count
+        or int(places[-1] - places[0]) != rows * _WIDTH
+        or (np.diff(places) != _WIDTH).any()
+    ):
         return None
     block = np.frombuffer(data, np.uint8, rows * _WIDTH, int(places[0]))
     columns = np.ascontiguousarray(block.reshape(rows, _WIDTH).T)
@@ -43,6 +50,8 @@ def clf_times(texts: pa.Array) -> tuple[pa.Array, npt.NDArray[np.bool_]] | None:
     pairs = digits[0::2] * np.uint8(10) + digits[1::2]
     day, century, decade, hour, minute, second, zone_hours, zone_minutes = pairs
     year = century.astype(np.int32) * 100 + decade
+    if not right.all():
+        year[~right] = 1  # what is no digit makes years that no calendar has
     right &= (year >= 1) & (hour < 24) & (minute < 60) & (second < 60) & (zone_minutes < 60) & (day >= 1)
     starts = month + 13 * _LEAP[year]
     right &= day <= _MONTH_STARTS.ravel()[starts + 1] - _MONTH_STARTS.ravel()[starts]
