@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from tailrace.core import Table
 
+FORMS = ["table", "json", "jsonl", "csv", "line"]
+
 
 @click.command("query")
 @click.argument("texts", metavar="[SQL|FILE|-]...", nargs=-1)
-@click.option(
-    "--output", type=click.Choice(["table", "json", "jsonl", "csv", "line"]), default="table", help="Form of the answer."
-)
+@click.option("--output", type=click.Choice(FORMS), default="table", help="Form of the answer.")
 @everywhere
 def command(context: Context, texts: tuple[str, ...], output: str) -> None:
     """Answer SQL over the lake, in DuckDB's dialect.

@@ -41,9 +41,11 @@ def write_samples(root: Path, now: datetime) -> None:
         _gzip(root / "nginx" / f"access.log-{day:%Y%m%d}.gz", "".join(_nginx(day, chance)))
         trail = root / "cloudtrail" / "AWSLogs" / ACCOUNT / "CloudTrail" / "eu-west-1" / f"{day:%Y/%m/%d}"
         events = sorted(_cloudtrail(day, chance, number), key=lambda e: str(e["eventTime"]))
-        _gzip(trail / f"{ACCOUNT}_CloudTrail_eu-west-1_{day:%Y%m%d}T2355Z_demo.json.gz", json.dumps({"Records": events}))
+        document = json.dumps({"Records": events})
+        _gzip(trail / f"{ACCOUNT}_CloudTrail_eu-west-1_{day:%Y%m%d}T2355Z_demo.json.gz", document)
         flows = root / "vpcflow" / "AWSLogs" / ACCOUNT / "vpcflowlogs" / "eu-west-1" / f"{day:%Y/%m/%d}"
-        _gzip(flows / f"{ACCOUNT}_vpcflowlogs_eu-west-1_fl-demo_{day:%Y%m%d}T2355Z.log.gz", "".join(_flows(day, chance)))
+        lines = "".join(_flows(day, chance))
+        _gzip(flows / f"{ACCOUNT}_vpcflowlogs_eu-west-1_fl-demo_{day:%Y%m%d}T2355Z.log.gz", lines)
 
 
 def _gzip(path: Path, text: str) -> None:

@@ -78,7 +78,8 @@ def show_table(context: Context, name: str, output: str) -> None:
         extent = table_extent(stored)
         facts |= {"rows": extent.rows, "files": extent.files, "size": size(extent.bytes), "version": stored.version}
         facts["partitions"] = [
-            {"name": e.partition, "rows": e.rows, "files": e.files, "size": size(e.bytes), "first": e.first, "last": e.last}
+            {"name": e.partition, "rows": e.rows, "files": e.files, "size": size(e.bytes)}
+            | {"first": e.first, "last": e.last}
             for e in partition_extents(stored)
         ]
     facts["columns"] = _columns(own, stored) + [_column(c) for c in TP_COLUMNS]

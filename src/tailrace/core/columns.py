@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-
-TYPES = frozenset(
-    """boolean tinyint smallint integer bigint utinyint usmallint uinteger ubigint hugeint float double varchar json
-    uuid time interval cidr inet blob date timestamp""".split()
-)
+TYPES = frozenset({
+    "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint",
+    "float", "double", "varchar", "json", "uuid", "time", "interval", "cidr", "inet", "blob", "date", "timestamp",
+})  # fmt: skip
 "Scalar types that a column may have, besides `decimal(p,s)`; any of them with `[]` is a list."
 SYNONYMS = {
     "bool": "boolean",

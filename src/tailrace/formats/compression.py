@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import lzma
 from collections.abc import Callable
-from typing import Protocol
+from typing import IO, Protocol, cast
 
 import zstandard
 from isal import igzip_lib
@@ -90,7 +90,7 @@ _DECOMPRESSORS: dict[str, Callable[[], _Member]] = {
     "bz2": bz2.BZ2Decompressor,
     "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_LIMIT),
 }
-_ERRORS = (igzip_lib.error, lzma.LZMAError, OSError, EOFError, ValueError)
+_ERRORS: tuple[type[Exception], ...] = (igzip_lib.error, lzma.LZMAError, OSError, EOFError, ValueError)
 
 
 def _members(feed: Feed, kind: str, new_member: Callable[[], _Member]) -> Blocks:
@@ -126,7 +126,7 @@ def _zstd(feed: Feed) -> Blocks:
     frames = ZstdFrames(feed, PIECE)
     # The library cannot tell a cut from an end, so the frames are counted on their way in.
     reader = zstandard.ZstdDecompressor(max_window_size=_MEMORY_LIMIT).stream_reader(
-        frames, read_size=PIECE, read_across_frames=True
+        cast(IO[bytes], frames), read_size=PIECE, read_across_frames=True
     )
     while True:
         try:

@@ -60,6 +60,7 @@ def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Arra
         mask = pa.array([value is None for value in values], pa.bool_())
         values = [level.empty if value is None else value for value in values]
     arrays = [_column(f, values, notes) for f in level.fields if f.column is not None]
+    assert field.stored is not None
     return pa.StructArray.from_arrays(arrays, fields=list(field.stored), mask=mask)
 
 

@@ -10,6 +10,7 @@ from enum import Enum
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 _QUOTE, _BACKSLASH = 34, 92
 _STEPS = np.zeros(256, np.int8)
@@ -56,7 +57,7 @@ class Nesting:
         self._in_string ^= len(quotes) % 2 == 1
         return None
 
-    def _escapes(self, slashes: np.ndarray, size: int) -> np.ndarray:  # type: ignore[type-arg]
+    def _escapes(self, slashes: npt.NDArray[np.int64], size: int) -> npt.NDArray[np.int64]:
         """Positions that a backslash takes the meaning from; every second one of a run does."""
         if self._escaped:
             slashes = np.concatenate(([-1], slashes))
@@ -66,7 +67,7 @@ class Nesting:
         first = np.maximum.accumulate(np.where(starts, np.arange(len(slashes)), 0))
         active = (np.arange(len(slashes)) - first) % 2 == 0
         self._escaped = bool(active[-1]) and int(slashes[-1]) == size - 1
-        escaped: np.ndarray = slashes[active] + 1  # type: ignore[type-arg]
+        escaped: npt.NDArray[np.int64] = slashes[active] + 1
         return escaped
 
 

@@ -142,7 +142,7 @@ class _Levels:
         inner = _spelled(spelled[:-2])
         kind, hint = _leaf(inner, column.time)
         item = replace(known, kind=kind, hint=hint, type=inner, stored=arrow_type(inner))
-        several: Any = list[Raw] if hint is Raw else list[hint | None]
+        several: Any = list[Raw] if hint is Raw else list.__class_getitem__(hint | None)
         return replace(known, kind="list", hint=several | str if kind == "text" else several, item=item)
 
 

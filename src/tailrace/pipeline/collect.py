@@ -39,6 +39,7 @@ from tailrace.pipeline.spark import run_units
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+EVERYTHING = TimeRange()
 JOBS_AT_ONCE = 3
 "One may end while the others keep the cores busy."
 
@@ -47,7 +48,7 @@ JOBS_AT_ONCE = 3
 class CollectOptions:
     """What one `collect` is asked to do."""
 
-    window: TimeRange = TimeRange()
+    window: TimeRange = EVERYTHING
     command: str = "tailrace collect"
     cores: int = 2
 

@@ -17,7 +17,9 @@ _UNCOUNTED = ("tp_table", "tp_partition", "tp_index", "tp_date")
 "The log holds these as values of the partition: statistics in the file would say them again."
 
 
-def parquet_settings(columns: tuple[Column, ...], first: Mapping[str, pa.Array], coded: frozenset[str]) -> dict[str, Any]:
+def parquet_settings(
+    columns: tuple[Column, ...], first: Mapping[str, pa.Array], coded: frozenset[str]
+) -> dict[str, Any]:
     """Settings for a file that begins with these rows; `coded` columns come as dictionaries, without statistics."""
     dictionary: list[str] = []
     counted: list[str] = []

@@ -24,7 +24,7 @@ class Job(msgspec.Struct, frozen=True):
     started: datetime
     table_root: str
     quarantine_root: str
-    window: TimeRange = TimeRange()
+    window: TimeRange = msgspec.field(default_factory=TimeRange)
     filter: str | None = None
     index: str | None = None
     "Column whose value becomes tp_index."

@@ -3,7 +3,8 @@
 from tailrace.core import Common, Layout, Preset, Table, col
 
 DEFAULT = Layout(
-    "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status",
+    "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action "
+    "log-status",
     dialect="vpc",
     header=r"[a-z]+(?:-[a-z0-9]+)*(?: [a-z0-9]+(?:-[a-z0-9]+)*)+",
 )
