@@ -90,7 +90,8 @@ _DECOMPRESSORS: dict[str, Callable[[], _Member]] = {
     "bz2": bz2.BZ2Decompressor,
     "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_LIMIT),
 }
-_ERRORS: tuple[type[Exception], ...] = (igzip_lib.error, lzma.LZMAError, OSError, EOFError, ValueError)
+_LIBRARY_ERROR = cast(type[Exception], igzip_lib.error)
+_ERRORS: tuple[type[Exception], ...] = (_LIBRARY_ERROR, lzma.LZMAError, OSError, EOFError, ValueError)
 
 
 def _members(feed: Feed, kind: str, new_member: Callable[[], _Member]) -> Blocks:
