@@ -350,6 +350,17 @@ def test_strange_json(kind: str, trail: Inbox) -> None:
     trail.world.query(f"select tp_extra->>'$.a', request_parameters->>'$.a' from {CLOUDTRAIL}")
 
 
+def test_a_document_cut_off(trail: Inbox) -> None:
+    records = [json.dumps(event(eventID=os.urandom(64).hex())) for _ in range(2000)]
+    trail.put("a.json.gz", gzip.compress(('{"Records":[' + ",".join(records) + "]}").encode())[:-20_000])
+    report = trail.collect()
+    assert report.partial == 1
+    assert 0 < report.counts.stored < 2000
+    assert report.counts.quarantined <= 1
+    for _, raw, _ in trail.refused():
+        assert records[report.counts.stored].encode().startswith(raw)
+
+
 def test_wrong_types_are_kept(trail: Inbox) -> None:
     wrong = {"readOnly": "perhaps", "userIdentity": [1], "eventName": {"a": 1}, "managementEvent": "true"}
     trail.put("a.json", json.dumps({"Records": [event() | wrong]}).encode())
