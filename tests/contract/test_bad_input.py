@@ -142,6 +142,13 @@ def test_what_is_not_utf8_is_flagged(inbox: Inbox) -> None:
     assert "tp_misfit" in json.loads(extra)
 
 
+def test_only_stored_rows_count_as_flagged(inbox: Inbox) -> None:
+    odd = line(1).replace(b" 200 ", b" 2x0 ")
+    inbox.put("a.log", odd + odd.replace(b"May", b"Foo") + line(2))
+    counts = inbox.collect().counts
+    assert (counts.stored, counts.quarantined, counts.flagged) == (2, 1, 1)
+
+
 def test_values_out_of_range_are_kept(inbox: Inbox) -> None:
     inbox.put("a.log", line(1).replace(b" 200 12 ", b" 99999999999 -7x "))
     assert inbox.collect().counts.flagged == 1

@@ -53,6 +53,7 @@ class Counts(msgspec.Struct):
     out_of_range: int = 0
     quarantined: int = 0
     flagged: int = 0
+    "Of the stored ones, those with a value that did not fit its column."
 
     def add(self, other: Counts) -> None:
         for name in self.__struct_fields__:

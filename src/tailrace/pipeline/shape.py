@@ -108,6 +108,9 @@ class Shaper:
             refused |= dict.fromkeys(np.flatnonzero(nul).tolist(), "row: the value of tp_index holds a NUL")
         keep = self._keep(columns, times, refused, parts, shaped)
         if keep is not None:
+            if extra is not None:
+                misfits = pc.match_substring(extra, '"tp_misfit"').fill_null(False)
+                self._count(shaped, pc.and_not(misfits, keep).to_numpy(zero_copy_only=False), "flagged", -1)
             columns = {name: array.filter(keep) for name, array in columns.items()}
             times = times.filter(keep)
             shaped.owner = shaped.owner[keep.to_numpy(zero_copy_only=False)]
@@ -181,13 +184,13 @@ class Shaper:
         array = at_path(columns | self._shared(columns, rows), self.job.index)
         return None if array is None else plain(array).cast(pa.string())
 
-    def _count(self, shaped: Shaped, mask: Mask, what: str) -> None:
+    def _count(self, shaped: Shaped, mask: Mask, what: str, sign: int = 1) -> None:
         if not mask.any():
             return
         numbers = np.bincount(shaped.owner[mask])
         for number in np.flatnonzero(numbers).tolist():
             count = shaped.counts[self.origins[number].artifact]
-            setattr(count, what, getattr(count, what) + int(numbers[number]))
+            setattr(count, what, getattr(count, what) + sign * int(numbers[number]))
 
 
 def _quarantine(refused: dict[int, str], parts: list[Part], shaped: Shaped) -> None:
