@@ -49,13 +49,26 @@ def command(
     """
     from tailrace.cli.settings import load_config, now, open_lake, session_options
     from tailrace.cli.summary import exit_code, print_summary, shown_progress
-    from tailrace.config import require_available, select
-    from tailrace.core import TimeRange, UsageError, parse_time
+    from tailrace.core import TimeRange, parse_time
 
-    options = session_options(context)
     moment = now()
     window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
-    config = load_config(context)
+    with LazySession(session_options(context)) as spark:
+        config = load_config(context)
+        specs = _chosen(config, selectors, context)
+        lake = open_lake(context, config)
+        visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
+        with shown_progress(visible, context) as display:
+            reports = collect(lake, config, specs, window, spark, display)
+    if not context.quiet or output == "json":
+        print_summary(reports, output)
+    sys.exit(exit_code(reports, max_errors))
+
+
+def _chosen(config: Config, selectors: tuple[str, ...], context: Context) -> list[PartitionSpec]:
+    from tailrace.config import require_available, select
+    from tailrace.core import UsageError
+
     specs = select(config, selectors)
     if not specs:
         places = ", ".join(str(p) for p in context.config_paths)
@@ -67,13 +80,7 @@ def command(
     for spec in specs:
         for source in spec.sources:
             require_available(source)
-    lake = open_lake(context, config)
-    visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
-    with shown_progress(visible, context) as display:
-        reports = collect(lake, config, specs, window, options, display)
-    if not context.quiet or output == "json":
-        print_summary(reports, output)
-    sys.exit(exit_code(reports, max_errors))
+    return specs
 
 
 def collect(
@@ -81,13 +88,12 @@ def collect(
     config: Config,
     specs: list[PartitionSpec],
     window: TimeRange,
-    options: SessionOptions,
+    spark: LazySession,
     display: Progress,
 ) -> list[PartitionReport]:
     """Runs a collection on a session that starts while the sources are being listed."""
     from tailrace.pipeline.collect import Collection, CollectOptions
 
-    spark = LazySession(options)
     arguments = shlex.join(["tailrace", *sys.argv[1:]])
     chosen = CollectOptions(window, arguments, os.cpu_count() or 2)
     collection = Collection(lake, config, chosen, spark.get, display)
@@ -97,12 +103,10 @@ def collect(
         spark.stop()
         collection.abandon()
         raise
-    finally:
-        spark.stop()
 
 
 class LazySession:
-    """The JVM starts at once, in the background; the session is made when the first job asks for it."""
+    """The JVM starts at once, before anything heavy is imported; the session is made when a job asks for it."""
 
     def __init__(self, options: SessionOptions) -> None:
         from tailrace.pipeline.session import start_driver
@@ -112,6 +116,12 @@ class LazySession:
         self.session: SparkSession | None = None
         self.stopped = False
         self.lock = threading.Lock()
+
+    def __enter__(self) -> LazySession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     def get(self) -> SparkSession:
         from tailrace.core import TailraceError

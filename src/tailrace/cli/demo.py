@@ -68,7 +68,7 @@ from seen where list_contains(tp_ips, '203.0.113.66') group by all order by firs
 @everywhere
 def command(context: Context) -> None:
     """Sample logs → lake → first answers. Everything goes below <home>/demo and is made anew each time."""
-    from tailrace.cli.collect import collect
+    from tailrace.cli.collect import LazySession, collect
     from tailrace.cli.samples import write_samples
     from tailrace.cli.settings import load_config, now, open_lake, session_options
     from tailrace.cli.summary import exit_code, print_summary, shown_progress
@@ -77,17 +77,17 @@ def command(context: Context) -> None:
     home = context.home_path / "demo"
     context = replace(context, home=str(home), config_path=(str(home / "config"),), workspace="default")
     began = time.monotonic()
-    _fresh(home)
-    logs = home / "logs"
-    write_samples(logs, now())
-    (home / "config").mkdir(parents=True)
-    (home / "config" / "demo.tpc").write_text(CONFIG.format(logs=logs))
-    click.secho(f"Collecting sample logs from {logs}", bold=True)
-    config = load_config(context)
-    with shown_progress(sys.stderr.isatty(), context) as display:
-        reports = collect(
-            open_lake(context), config, list(config.partitions), TimeRange(), session_options(context), display
-        )
+    with LazySession(session_options(context)) as spark:
+        _fresh(home)
+        logs = home / "logs"
+        write_samples(logs, now())
+        (home / "config").mkdir(parents=True)
+        (home / "config" / "demo.tpc").write_text(CONFIG.format(logs=logs))
+        click.secho(f"Collecting sample logs from {logs}", bold=True)
+        config = load_config(context)
+        lake, everything = open_lake(context), TimeRange()
+        with shown_progress(sys.stderr.isatty(), context) as display:
+            reports = collect(lake, config, list(config.partitions), everything, spark, display)
     print_summary(reports, "table")
     code = exit_code(reports, None)
     if code:
