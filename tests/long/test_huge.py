@@ -69,7 +69,7 @@ def _memory(pid: int) -> int:
     return int(found[0].split()[1]) << 10 if found else 0
 
 
-def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path) -> None:
     block = lines(225_000)
     repeats = (5 << 30) // len(block) + 1
     place = tmp_path / "access.log"
@@ -89,7 +89,7 @@ def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path, record_property:
     }  # fmt: skip
 
 
-def test_a_document_of_1_gigabyte(home: Home, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_a_document_of_1_gigabyte(home: Home, tmp_path: Path) -> None:
     block = events(10_000)
     repeats = (1 << 30) // len(block) + 1
     place = tmp_path / "trail.json"
