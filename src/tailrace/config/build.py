@@ -13,10 +13,9 @@ from tailrace.config.model import (
     FormatSpec,
     OtherBlock,
     PartitionSpec,
-    TableSpec,
     WorkspaceSpec,
 )
-from tailrace.config.names import Names
+from tailrace.config.names import Names, TableNames
 from tailrace.config.partitions import Partitions
 from tailrace.config.places import Problem, Report, meant
 from tailrace.config.sources import Sources
@@ -42,7 +41,7 @@ class Builder:
                 )  # fmt: skip
         self.connections: Names[ConnectionSpec] = Names("connection", report)
         self.workspaces: Names[WorkspaceSpec] = Names("workspace", report)
-        self.tables: Names[TableSpec] = Names("table", report)
+        self.tables = TableNames(report)
         self.formats = Formats(report)
 
     def config(self) -> Config:

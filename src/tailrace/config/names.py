@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
 from tailrace.config.declare import NAME
+from tailrace.config.model import TableSpec
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.values import Reference
+from tailrace.core import registry
+
+FOLDED = "SQL does not tell upper case from lower"
+LONGEST_TABLE = 200
+"Bytes: a longer name would not be the name of its directory."
+_TABLE = re.compile(r"\w[\w\-]*")
 
 T = TypeVar("T")
 
@@ -24,23 +32,19 @@ class Names(Generic[T]):
     def add(self, labels: tuple[str, ...], value: T | None, where: Where) -> None:
         """Keep a block under its labels; None = declared, but broken: references to it are no errors."""
         labels = self._plain(labels)
-        if labels in self._found:
-            first = self._found[labels][1]
+        twin = self._twin(labels)
+        if twin is not None:
+            first = self._found[twin][1]
+            also = f" as '{'.'.join(twin)}', and {FOLDED}" if twin != labels else ""
             self.report.error(
                 where,
                 f"{self.kind} {'.'.join(labels)} already exists",
                 "duplicate-name",
-                f"it is declared at {first}",
+                f"it is declared at {first}{also}",
             )
             return
-        if not all(NAME.fullmatch(label) for label in labels):
-            bad = next(label for label in labels if not NAME.fullmatch(label))
-            self.report.error(
-                where,
-                f"'{bad}' is not a name",
-                "bad-name",
-                "use letters, digits, underscores, dashes and blanks",
-            )
+        for label in labels:
+            self._check(label, where)
         self._found[labels] = (value, where)
 
     def values(self) -> tuple[T, ...]:
@@ -76,5 +80,37 @@ class Names(Generic[T]):
         ends = [found for found in self._found if len(labels) == 1 and found[-1:] == labels]
         return ends[0] if len(ends) == 1 else None
 
+    def _twin(self, labels: tuple[str, ...]) -> tuple[str, ...] | None:
+        """The block that already has this name."""
+        return labels if labels in self._found else None
+
+    def _check(self, label: str, where: Where) -> None:
+        if not NAME.fullmatch(label):
+            hint = "use letters, digits, underscores, dashes and blanks"
+            self.report.error(where, f"'{label}' is not a name", "bad-name", hint)
+
     def _plain(self, labels: tuple[str, ...]) -> tuple[str, ...]:
         return (self.synonyms.get(labels[0], labels[0]), *labels[1:]) if labels else labels
+
+
+class TableNames(Names[TableSpec]):
+    """Tables: their names are words of SQL, and directories that every engine has to read alike."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__("table", report)
+
+    def _twin(self, labels: tuple[str, ...]) -> tuple[str, ...] | None:
+        return next((found for found in self._found if found[0].lower() == labels[0].lower()), None)
+
+    def _check(self, label: str, where: Where) -> None:
+        built_in = {name.lower(): name for name in (*registry.table_names(), *registry.ALIASES)}
+        name = built_in.get(label.lower(), label)
+        if not _TABLE.fullmatch(label) or len(label.encode()) > LONGEST_TABLE:
+            hint = f"name a table with letters, digits, `-` and `_` only, {LONGEST_TABLE} bytes at most"
+            self.report.error(where, f"'{label}' cannot name a table", "bad-name", hint)
+        elif label.lower().startswith("tp_"):
+            hint = "names that begin with tp_ are Tailrace's own, such as tp_quarantine"
+            self.report.error(where, f"'{label}' cannot name a table", "reserved-name", hint)
+        elif name != label:
+            hint = f"it is built in as '{name}', and {FOLDED}"
+            self.report.error(where, f"table {label} already exists", "duplicate-name", hint)

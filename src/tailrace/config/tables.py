@@ -10,6 +10,7 @@ from tailrace.config.declare import COLUMN, TABLE, checked
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
 from tailrace.config.model import Config, TableSpec
+from tailrace.config.names import FOLDED
 from tailrace.config.places import Report, meant
 from tailrace.config.syntax import Block
 from tailrace.config.values import Setting, Settings, Value
@@ -20,6 +21,11 @@ from tailrace.core.table import TP_COLUMNS, Common, Table
 
 _DECIMAL = re.compile(r"decimal(\(\d+\s*,\s*\d+\))?")
 _TIMES = ("timestamp", "time", "ts")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_MAPPED = (
+    "tp_timestamp", "tp_source_ip", "tp_destination_ip", "tp_ips", "tp_akas", "tp_tags", "tp_domains", "tp_emails",
+    "tp_usernames",
+)  # fmt: skip
 _SHARED = {column.name: column for column in TP_COLUMNS}
 DEFAULT_FORMAT = Jsonl()
 "How a table is read when neither it nor the source names a format."
@@ -90,18 +96,7 @@ class Tables:
         name = table_name(block.labels[0])
         builtin = registry.find_table(name)
         values = checked(settings, TABLE, self.report)
-        columns: dict[str, Column] = {}
-        for inner in block.blocks:
-            if inner.kind != "column":
-                self.report.unknown(inner.where, "block", inner.kind, ["column"])
-            elif len(inner.labels) != 1:
-                self.report.error(
-                    inner.where, "a column needs one label", "labels", 'write column "name" { … }'
-                )
-            elif inner.labels[0] in columns:
-                self.report.error(inner.where, f"column {inner.labels[0]} already exists", "duplicate-name")
-            else:
-                columns[inner.labels[0]] = self._column(inner, builtin)
+        columns = self._columns(block, builtin)
         ignored = columns.pop("tp_index", None)
         if ignored is not None:
             self.report.warn(
@@ -122,6 +117,41 @@ class Tables:
                 'add column "tp_timestamp" { source = "…" }, or one column of type timestamp',
             )  # fmt: skip
         return spec
+
+    def _columns(self, block: Block, builtin: Table | None) -> dict[str, Column]:
+        columns: dict[str, Column] = {}
+        spelled = {column.name.lower(): column.name for column in (builtin.columns if builtin else ())}
+        for inner in block.blocks:
+            if inner.kind != "column":
+                self.report.unknown(inner.where, "block", inner.kind, ["column"])
+                continue
+            if len(inner.labels) != 1:
+                self.report.error(
+                    inner.where, "a column needs one label", "labels", 'write column "name" { … }'
+                )
+                continue
+            name = inner.labels[0]
+            first = spelled.setdefault(name.lower(), name)
+            if name in columns or first != name:
+                hint = f"it is declared as '{first}', and {FOLDED}" if first != name else None
+                self.report.error(inner.where, f"column {name} already exists", "duplicate-name", hint)
+            elif self._can_name(name, inner):
+                columns[name] = self._column(inner, builtin)
+        return columns
+
+    def _can_name(self, name: str, block: Block) -> bool:
+        """Is this a name that a column may have? If not, the report says why."""
+        if not name or name != name.strip() or _CONTROL.search(name):
+            hint = "a name is not empty, has no blanks around it and no control characters in it"
+            self.report.error(block.label_places[0], f"{name!r} cannot name a column", "bad-name", hint)
+        elif name.lower().startswith("tp_") and name not in _MAPPED and name != "tp_index":
+            hint = f"Tailrace fills it; of the shared columns these may be mapped: {', '.join(_MAPPED)}"
+            self.report.error(
+                block.label_places[0], f"column {name} cannot be mapped", "reserved-name", hint
+            )
+        else:
+            return True
+        return False
 
     def _column(self, block: Block, builtin: Table | None) -> Column:
         name = block.labels[0]

@@ -41,11 +41,11 @@ def parse_time(text: str, now: datetime) -> datetime:
         if relative:
             return _back(now, int(relative[1]), relative[2])
         moment = datetime.fromisoformat(text)
+        return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
     except (ValueError, OverflowError):
         raise UsageError(
             f"cannot read '{text}' as a time", code="usage.bad-time", hint=f"write one of {_EXAMPLES}"
         ) from None
-    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
 def _back(now: datetime, count: int, unit: str) -> datetime:

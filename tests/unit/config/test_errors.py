@@ -8,6 +8,7 @@ from tailrace.config import ConfigErrors
 from tailrace.core import ConfigError
 
 FILE = 'source "file" {\n    paths = ["/x"]\n  }\n'
+TABLE = 'table "t" {\n  column "ts" {}\n'
 PARTITION = 'partition "nginx_access_log" "p" {\n  ' + FILE
 
 
@@ -70,6 +71,23 @@ PARTITION = 'partition "nginx_access_log" "p" {\n  ' + FILE
         ('table "t" {\n  column "ts" {\n    type = "datetme"\n  }\n}', "3:12: unknown type 'datetme'"),
         ('table "t" {\n  column "ts" {}\n  column "ts" {}\n}', "3:3: column ts already exists"),
         ('table "t" {\n  column "a" {}\n}', "1:1: table t does not say when its events happened"),
+        # names that SQL or the lake cannot keep apart or hold
+        (TABLE + '  column "TS" {}\n}', "3:3: column TS already exists"),
+        ('table "nginx_access_log" {\n  column "Status" {}\n}', "2:3: column Status already exists"),
+        (TABLE + "}\n" + TABLE.replace('"t"', '"T"') + "}", "4:1: table T already exists"),
+        (TABLE.replace('"t"', '"NGINX_access_log"') + "}", "1:1: table NGINX_access_log already exists"),
+        (TABLE.replace('"t"', '"AWS_cloudtrail"') + "}", "1:1: table AWS_cloudtrail already exists"),
+        (TABLE.replace('"t"', '"tp_quarantine"') + "}", "1:1: 'tp_quarantine' cannot name a table"),
+        (TABLE.replace('"t"', '"TP_mine"') + "}", "1:1: 'TP_mine' cannot name a table"),
+        (TABLE.replace('"t"', '"my table"') + "}", "1:1: 'my table' cannot name a table"),
+        (TABLE.replace('"t"', '"a%b"') + "}", "1:1: 'a%b' cannot name a table"),
+        (TABLE.replace('"t"', f'"{"x" * 201}"') + "}", f"1:1: '{'x' * 201}' cannot name a table"),
+        (TABLE + '  column "tp_id" {}\n}', "3:10: column tp_id cannot be mapped"),
+        (TABLE + '  column "tp_Extra" {}\n}', "3:10: column tp_Extra cannot be mapped"),
+        (TABLE + '  column "tp_date" {}\n}', "3:10: column tp_date cannot be mapped"),
+        (TABLE + '  column "" {}\n}', "3:10: '' cannot name a column"),
+        (TABLE + '  column " a" {}\n}', "3:10: ' a' cannot name a column"),
+        (TABLE + '  column "a\\tb" {}\n}', "3:10: 'a\\tb' cannot name a column"),
         (
             'table "t" {\n  column "ts" {\n    source = "a"\n    transform = "b"\n  }\n}',
             "4:5: source and transform cannot both be set",
