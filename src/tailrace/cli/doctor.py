@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from tailrace.cli.options import Context, everywhere
+from tailrace.cli.options import Context, without_spark
 
 MANY_FILES = 100_000
 LITTLE_SPACE = 1_000_000_000
@@ -30,7 +30,7 @@ class Finding:
 
 @click.command("doctor")
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", help="Form of the report.")
-@everywhere
+@without_spark("--master", "--java-home")
 def command(context: Context, output: str) -> None:
     """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM."""
     findings = [f for check in (_python, _java, _spark, _home, _config, _lake) for f in _careful(check, context)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -44,29 +45,44 @@ class Context:
         return self.workspace or os.environ.get("TAILRACE_WORKSPACE") or "default"
 
     @property
+    def command(self) -> str:
+        """How a command on the same lake begins."""
+        given = (("--home", self.home), ("--workspace", self.workspace))
+        return " ".join(("tailrace", *(f"{option} {shlex.quote(value)}" for option, value in given if value)))
+
+    @property
     def config_paths(self) -> list[Path]:
         """`--config-path`, `TAILRACE_CONFIG_PATH`, else `<home>/config`."""
         given = self.config_path or tuple(p for p in os.environ.get("TAILRACE_CONFIG_PATH", "").split(":") if p)
         return [Path(p).expanduser() for p in given] or [self.home_path / "config"]
 
 
-_OPTIONS = (
-    click.option("--home", metavar="DIR", help="Where lake, logs and configuration live (~/.tailrace)."),
-    click.option("--workspace", metavar="NAME", help="Workspace to work in (default)."),
-    click.option("--config-path", metavar="PATH", multiple=True, help="Configuration file or directory."),
-    click.option("--master", metavar="URL", help="Spark master (local[*])."),
-    click.option("--remote", metavar="URL", help="Spark Connect server, sc://…"),
-    click.option("--spark-conf", metavar="K=V", multiple=True, help="Any Spark setting; may be repeated."),
-    click.option("--java-home", metavar="DIR", help="Java 17 or newer to run Spark with."),
-    click.option("-v", "--verbose", count=True, help="Say more; twice for tracebacks."),
-    click.option("-q", "--quiet", is_flag=True, help="Say nothing but results and errors."),
-    click.option("--no-color", is_flag=True, help="No colours."),
-)
+_OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
+    ("--home",): {"metavar": "DIR", "help": "Where lake, logs and configuration (DIR/config) live (~/.tailrace)."},
+    ("--workspace",): {"metavar": "NAME", "help": "Workspace to work in (default)."},
+    ("--config-path",): {"metavar": "PATH", "multiple": True, "help": "Configuration file or directory."},
+    ("--master",): {"metavar": "URL", "help": "Spark master (local[*])."},
+    ("--remote",): {"metavar": "URL", "help": "Spark Connect server, sc://…"},
+    ("--spark-conf",): {"metavar": "K=V", "multiple": True, "help": "Any Spark setting; may be repeated."},
+    ("--java-home",): {"metavar": "DIR", "help": "Java 17 or newer to run Spark with."},
+    ("-v", "--verbose"): {"count": True, "help": "Say more; twice for tracebacks."},
+    ("-q", "--quiet"): {"is_flag": True, "help": "Say nothing but results and errors."},
+    ("--no-color",): {"is_flag": True, "help": "No colours."},
+}
+_SPARK = frozenset({"--master", "--remote", "--spark-conf", "--java-home"})
 
 
 def everywhere(function: F) -> F:
     """Adds the common options; the command gets them as `context`, those given last winning."""
+    return _with_options(function, frozenset())
 
+
+def without_spark(*shown: str) -> Callable[[F], F]:
+    """Like `everywhere`, for commands that run no Spark: its options are taken, but only those `shown` are in the help."""
+    return lambda function: _with_options(function, _SPARK.difference(shown))
+
+
+def _with_options(function: F, hidden: frozenset[str]) -> F:
     @functools.wraps(function)
     def with_context(*args: Any, **kwargs: Any) -> Any:
         given = {f.name: kwargs.pop(f.name) for f in fields(Context)}
@@ -86,6 +102,6 @@ def everywhere(function: F) -> F:
             message = f"{type(error).__name__}: {one_line(error)}"
             raise TailraceError(message, hint="this should not happen; -vv shows where it did") from error
 
-    for option in reversed(_OPTIONS):
-        with_context = option(with_context)
+    for names, settings in reversed(_OPTIONS.items()):
+        with_context = click.option(*names, hidden=not hidden.isdisjoint(names), **settings)(with_context)
     return with_context  # type: ignore[return-value]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.options import Context, everywhere
+from tailrace.cli.options import Context, without_spark
 from tailrace.cli.table import OUTPUT
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def command() -> None:
 
 @command.command("list")
 @OUTPUT
-@everywhere
+@without_spark()
 def list_partitions(context: Context, output: str) -> None:
     """All partitions: configured ones, and those that only the lake knows."""
     from tailrace.cli.listing import show_rows
@@ -48,7 +48,7 @@ def list_partitions(context: Context, output: str) -> None:
 @command.command("show")
 @click.argument("name", metavar="TABLE.PARTITION")
 @OUTPUT
-@everywhere
+@without_spark()
 def show_partition(context: Context, name: str, output: str) -> None:
     """Sources, size, days and last collection of one partition."""
     from tailrace.cli.listing import show_one

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.options import Context, everywhere
+from tailrace.cli.options import Context, without_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,29 +22,42 @@ FORMS = ["table", "json", "jsonl", "csv", "line"]
 @click.command("query")
 @click.argument("texts", metavar="[SQL|FILE|-]...", nargs=-1)
 @click.option("--output", type=click.Choice(FORMS), default="table", help="Form of the answer.")
-@everywhere
+@without_spark()
 def command(context: Context, texts: tuple[str, ...], output: str) -> None:
     """Answer SQL over the lake, in DuckDB's dialect.
 
     The argument is SQL, a file that holds SQL, or `-` for standard input. Every table is a view of the same name,
     also while it is empty; `tp_quarantine` holds the records that could not be stored. No JVM is started.
     """
+    from tailrace.cli.settings import note_new_workspace
     from tailrace.lake.paths import Lake
     from tailrace.query.engine import Engine
     from tailrace.query.render import render
 
-    engine = Engine(Lake(context.home_path, context.workspace_name), lambda: _declared(context))
-    for text in texts or ("-",):
-        for result in engine.run(_sql(text)):
+    statements = [_sql(text) for text in texts or ("-",)]
+    lake = Lake(context.home_path, context.workspace_name)
+    note_new_workspace(context, lake)
+    engine = Engine(lake, lambda: _declared(context))
+    for sql in statements:
+        for result in engine.run(sql):
             if result.columns:
                 render(result, output, sys.stdout)
 
 
 def _sql(text: str) -> str:
+    from tailrace.core import UsageError
+
+    sql = text
     if text == "-":
-        return sys.stdin.read()
+        sql = sys.stdin.read()
     # os.path: pathlib raises where a text is too long to be a name.
-    return Path(text).read_text() if os.path.isfile(text) else text
+    elif os.path.isfile(text):
+        sql = Path(text).read_text()
+    elif text.endswith(".sql") and not any(map(str.isspace, text)):
+        raise UsageError(f"there is no file {text}", code="usage.no-such-file", hint="name a file, or give SQL as text")
+    if not sql.strip():
+        raise UsageError("there is no SQL to run", code="usage.no-sql", hint='try `tailrace query "show tables"`')
+    return sql
 
 
 def _declared(context: Context) -> Mapping[str, Table]:

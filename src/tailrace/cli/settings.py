@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
+
 from tailrace.cli.options import Context
 from tailrace.core import ConfigError, Table
 from tailrace.core.registry import find_table, table_names
@@ -43,7 +45,22 @@ def open_lake(context: Context, config: Config | None = None) -> Lake:
             f"workspace '{name}' has a path of its own, which is not available yet",
             code="config.not-available", where=str(spec.where), hint="leave out `path`, or use --home",
         )  # fmt: skip
-    return Lake(context.home_path, name)
+    lake = Lake(context.home_path, name)
+    note_new_workspace(context, lake, config)
+    return lake
+
+
+def note_new_workspace(context: Context, lake: Lake, config: Config | None = None) -> None:
+    """A misspelt workspace is an empty one: say so where nothing declares it and nothing is in it."""
+    name = lake.workspace
+    if name == "default" or context.quiet or lake.data_root.exists() or lake.meta_root.exists():
+        return
+    try:
+        declared = (config or load_config(context)).workspace(name)
+    except ConfigError:
+        declared = None
+    if declared is None:
+        click.echo(f"note: workspace '{name}' is new", err=True)
 
 
 def session_options(context: Context) -> SessionOptions:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.options import Context, everywhere
+from tailrace.cli.options import Context, without_spark
 
 if TYPE_CHECKING:
     from tailrace.core import Column
@@ -22,7 +22,7 @@ def command() -> None:
 
 @command.command("list")
 @OUTPUT
-@everywhere
+@without_spark()
 def list_tables(context: Context, output: str) -> None:
     """All tables: built in, configured, or present in the lake."""
     from tailrace.cli.listing import show_rows
@@ -52,7 +52,7 @@ def list_tables(context: Context, output: str) -> None:
 @command.command("show")
 @click.argument("name")
 @OUTPUT
-@everywhere
+@without_spark()
 def show_table(context: Context, name: str, output: str) -> None:
     """Columns, size and partitions of one table."""
     from tailrace.cli.listing import show_one
