@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -48,10 +49,10 @@ def command(
     read or stored, 6 locked by another process, 130 interrupted.
     """
     from tailrace.cli.settings import load_config, now, open_lake, session_options
-    from tailrace.cli.summary import exit_code, print_summary, shown_progress
+    from tailrace.cli.summary import exit_code, note_nothing_found, print_summary, shown_progress
     from tailrace.core import TimeRange, parse_time
 
-    moment = now()
+    moment, began = now(), time.monotonic()
     window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
     with LazySession(session_options(context)) as spark:
         config = load_config(context)
@@ -60,8 +61,9 @@ def command(
         visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
         with shown_progress(visible, context) as display:
             reports = collect(lake, config, specs, window, spark, display)
+    note_nothing_found(reports, specs)
     if not context.quiet or output == "json":
-        print_summary(reports, output)
+        print_summary(reports, output, context, time.monotonic() - began)
     sys.exit(exit_code(reports, max_errors))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import sys
 import time
@@ -62,6 +63,7 @@ select tp_table, count(*) as events, min(tp_timestamp) as first_seen, max(tp_tim
 from seen where list_contains(tp_ips, '203.0.113.66') group by all order by first_seen""",
     ),
 )
+YOURS = "select tp_timestamp, remote_addr, request_uri, status from nginx_access_log limit 5"
 
 
 @click.command("demo")
@@ -88,15 +90,14 @@ def command(context: Context) -> None:
         lake, everything = open_lake(context), TimeRange()
         with shown_progress(sys.stderr.isatty(), context) as display:
             reports = collect(lake, config, list(config.partitions), everything, spark, display)
-    print_summary(reports, "table")
+    print_summary(reports, "table", context, time.monotonic() - began)
     code = exit_code(reports, None)
     if code:
         sys.exit(code)
-    collected = time.monotonic() - began
     _ask(context)
     click.echo(
-        f"\nCollected in {collected:.1f} s. The lake is open Delta/Parquet below {home / 'data'}.\n"
-        f'Ask your own:  tailrace --home {home} query "select * from nginx_access_log limit 5"'
+        f"\nThe lake is open Delta/Parquet below {home / 'data'}. Ask your own:\n"
+        f'  tailrace --home {shlex.quote(str(home))} query "{YOURS}"'
     )
 
 

@@ -9,6 +9,7 @@ import sys
 import click
 
 from tailrace import __version__
+from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context, everywhere
 from tailrace.core.errors import TailraceError
 
@@ -66,8 +67,9 @@ def report(error: TailraceError) -> None:
     for part in parts:
         click.secho(f"error[{part.code}]: ", fg="red", bold=True, nl=False, err=True)
         click.echo(str(part), err=True)
-        if part.hint:
-            click.echo(f"  hint: {part.hint}", err=True)
+        hint = part.hint or hint_for(part.code, str(part))
+        if hint:
+            click.echo(f"  hint: {hint}", err=True)
 
 
 def _run(arguments: list[str]) -> None:

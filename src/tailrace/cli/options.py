@@ -78,7 +78,7 @@ def everywhere(function: F) -> F:
 
 
 def without_spark(*shown: str) -> Callable[[F], F]:
-    """Like `everywhere`, for commands that run no Spark: its options are taken, but only those `shown` are in the help."""
+    """Like `everywhere` where no Spark runs: its options are taken, but only those `shown` are in the help."""
     return lambda function: _with_options(function, _SPARK.difference(shown))
 
 

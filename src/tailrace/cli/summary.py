@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context
 from tailrace.core import TooManyBadRows
 
 if TYPE_CHECKING:
     from rich.table import Table as Grid
 
+    from tailrace.config import PartitionSpec
     from tailrace.pipeline.report import PartitionReport, Progress
 
 SHOWN_TROUBLES = 15
+NOTHING = "no file matches"
+NOTHING_HINT = "check `paths` and `file_layout`; a first collection goes back 30 days unless --from says otherwise"
 
 
 @contextmanager
@@ -61,7 +66,7 @@ class Display:
             if running and report.done_bytes:
                 left = f"{duration(elapsed * (report.wanted_bytes / report.done_bytes - 1))} left"
             grid.add_row(
-                Spinner("dots") if running else "✓" if report.clean else "!",
+                Spinner("dots") if running else _mark(report),
                 report.name,
                 f"{report.done:,}/{report.wanted:,} artifacts",
                 f"{size(report.done_bytes)}/{size(report.wanted_bytes)}",
@@ -73,38 +78,94 @@ class Display:
         return grid
 
 
-def print_summary(reports: list[PartitionReport], output: str) -> None:
-    """The same facts for people and for programs, on stdout; troubles go to stderr."""
+def note_nothing_found(reports: list[PartitionReport], specs: Iterable[PartitionSpec]) -> None:
+    """Sources without a single file are no error, but seldom meant: the report says where it was looked."""
+    from tailrace.pipeline.report import Trouble
+
+    by_name = {spec.full_name: spec for spec in specs}
+    for report in reports:
+        if report.discovered or not report.clean:
+            continue
+        where = ", ".join(_paths(by_name[report.name]))
+        message = f"none of {count(report.unmatched, 'file')} matches `file_layout`" if report.unmatched else NOTHING
+        report.advice.append(Trouble(where, message, "source.nothing-found", NOTHING_HINT))
+
+
+def _paths(spec: PartitionSpec) -> Iterator[str]:
+    for source in spec.sources:
+        paths = source.args.get("paths", ())
+        yield from [paths] if isinstance(paths, str) else map(str, paths)  # type: ignore[call-overload]
+
+
+def print_summary(reports: list[PartitionReport], output: str, context: Context, seconds: float) -> None:
+    """The same facts for people and for programs, on stdout; troubles go to stderr. `seconds`: the whole run."""
     if output == "json":
         click.echo(json.dumps({"partitions": [r.as_dict() for r in reports]}, indent=2))
         return
+    several = len(reports) > 1
     for report in reports:
-        _print_report(report)
+        # Partitions are collected side by side: their durations would not add up.
+        _print_report(report, context, "" if several else f"  {duration(report.seconds)}")
+    if several:
+        click.echo(f"all took {duration(seconds)}")
 
 
-def _print_report(report: PartitionReport) -> None:
-    mark = click.style("✓", fg="green") if report.clean else click.style("!", fg="yellow")
-    click.echo(f"{mark} {click.style(report.name, bold=True)}  {duration(report.seconds)}")
+def _mark(report: PartitionReport) -> str:
+    bad, received = report.counts.quarantined, report.counts.received
+    well = report.clean and bad * 2 <= received and (report.counts.stored or not bad)
+    nothing = any(note.code == "source.nothing-found" for note in report.advice)
+    return "✓" if well and not nothing else "!"
+
+
+def _print_report(report: PartitionReport, context: Context, took: str) -> None:
+    mark = _mark(report)
+    coloured = click.style(mark, fg="green" if mark == "✓" else "yellow")
+    click.echo(f"{coloured} {click.style(report.name, bold=True)}{took}")
     if report.error is None:
-        known = f", {report.unchanged:,} collected before" if report.unchanged else ""
-        odd = f", {report.unmatched:,} do not match file_layout" if report.unmatched else ""
-        broken = f", {report.failed:,} failed" if report.failed else ""
-        cut = f", {report.partial:,} cut off" if report.partial else ""
-        click.echo(f"  artifacts  {report.done - report.failed:,} of {report.discovered:,}{known}{broken}{cut}{odd}")
-        c = report.counts
-        rows = [
-            f"{c.received:,} received", f"{c.stored:,} stored", f"{c.filtered:,} filtered",
-            f"{c.out_of_range:,} out of range", f"{c.quarantined:,} quarantined",
-        ]  # fmt: skip
-        if c.flagged:
-            rows.append(f"{c.flagged:,} stored with a value that did not fit (tp_extra.tp_misfit)")
-        click.echo(f"  rows       {', '.join(rows)}")
-        span = f" from {report.first_day} to {report.last_day}" if report.first_day else ""
-        click.echo(f"  files      {report.files:,} ({size(report.bytes)}), {report.days:,} days{span}")
-        if c.quarantined or report.failed:
-            click.echo('  see        tailrace query "select * from tp_quarantine"')
+        for name, text in _facts(report, context):
+            click.echo(f"  {name:<9}  {text}")
     sys.stdout.flush()
     _print_troubles(report)
+
+
+def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str]]:
+    c = report.counts
+    further = {
+        "collected before": report.unchanged, "failed": report.failed, "cut off": report.partial,
+        "not matching file_layout": report.unmatched,
+    }  # fmt: skip
+    if not report.discovered:
+        yield "artifacts", "none: no file matches"
+        return
+    more = "".join(f", {number:,} {what}" for what, number in further.items() if number)
+    yield "artifacts", f"{report.done - report.failed:,} of {report.discovered:,}{more}"
+    rows = [
+        f"{c.received:,} received", f"{c.stored:,} stored", f"{c.filtered:,} filtered",
+        f"{c.out_of_range:,} out of range", f"{c.quarantined:,} quarantined",
+    ]  # fmt: skip
+    if c.flagged:
+        rows.append(f"{c.flagged:,} stored with a value that did not fit (tp_extra.tp_misfit)")
+    yield "rows", ", ".join(rows)
+    if report.first_day == report.last_day:
+        days = f", on {report.first_day}" if report.first_day else ""
+    else:
+        days = f", {count(report.days, 'day')} from {report.first_day} to {report.last_day}"
+    yield "written", f"{count(report.files, 'file')} ({size(report.bytes)}){days}"
+    if c.quarantined or report.failed:
+        yield "see", f'{context.command} query "{_in_shell(_quarantined(report.name))}"'
+
+
+def _quarantined(name: str) -> str:
+    table, _, partition = (part.replace("'", "''") for part in name.partition("."))
+    return (
+        "select location, position, reason from tp_quarantine q "
+        f"where q.table = '{table}' and q.partition = '{partition}'"
+    )
+
+
+def _in_shell(text: str) -> str:
+    """As it stands between double quotes."""
+    return re.sub(r'(["\\$`])', r"\\\1", text)
 
 
 def _print_troubles(report: PartitionReport) -> None:
@@ -115,8 +176,9 @@ def _print_troubles(report: PartitionReport) -> None:
     for trouble in (*report.advice, *report.troubles[:SHOWN_TROUBLES]):
         click.secho(f"  warning[{trouble.code}]: ", fg="yellow", nl=False, err=True)
         click.echo(f"{trouble.where}: {trouble.message}", err=True)
-        if trouble.hint:
-            click.echo(f"    hint: {trouble.hint}", err=True)
+        hint = trouble.hint or hint_for(trouble.code, trouble.message)
+        if hint:
+            click.echo(f"    hint: {hint}", err=True)
     more = len(report.troubles) - SHOWN_TROUBLES
     if more > 0:
         click.echo(f"  … and {more:,} more; all of them with --output json", err=True)
@@ -131,6 +193,11 @@ def exit_code(reports: list[PartitionReport], max_errors: int | None) -> int:
         return 5
     bad = sum(r.counts.quarantined for r in reports)
     return TooManyBadRows.exit_code if max_errors is not None and bad > max_errors else 0
+
+
+def count(number: int, what: str) -> str:
+    """A number of things."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def size(number: float) -> str:
