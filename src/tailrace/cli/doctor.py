@@ -8,10 +8,14 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from tailrace.cli.options import Context, without_spark
+
+if TYPE_CHECKING:
+    from tailrace.config import Config, PartitionSpec
 
 MANY_FILES = 100_000
 LITTLE_SPACE = 1_000_000_000
@@ -33,25 +37,37 @@ class Finding:
 @without_spark("--master", "--java-home")
 def command(context: Context, output: str) -> None:
     """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM."""
-    findings = [f for check in (_python, _java, _spark, _home, _config, _lake) for f in _careful(check, context)]
+    findings = [
+        f for check in (_python, _java, _spark, _home, _config, _partitions, _lake) for f in _careful(check, context)
+    ]
     if output == "json":
         click.echo(json.dumps([asdict(f) for f in findings], indent=2))
     else:
         colours = {"ok": "green", "warning": "yellow", "error": "red"}
+        wide = max(len(f.name) for f in findings)
         for f in findings:
-            click.echo(f"{click.style(f.state.ljust(7), fg=colours[f.state])}  {f.name.ljust(13)}  {f.detail}")
+            click.echo(f"{click.style(f.state.ljust(7), fg=colours[f.state])}  {f.name.ljust(wide)}  {f.detail}")
             if f.hint:
-                click.echo(f"{' ' * 9}{' ' * 15}hint: {f.hint}")
+                click.echo(f"{' ' * (wide + 11)}hint: {f.hint}")
     sys.exit(any(f.state == "error" for f in findings))
 
 
 def _careful(check: Callable[[Context], Iterator[Finding]], context: Context) -> Iterator[Finding]:
+    yield from _told(check.__name__.strip("_"), check(context))
+
+
+def _told(name: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """The findings, and an error that ends them as one more."""
     from tailrace.core import TailraceError
+    from tailrace.core.errors import one_line
 
     try:
-        yield from check(context)
+        yield from findings
     except TailraceError as error:
-        yield Finding(check.__name__.strip("_"), "error", str(error), error.hint)
+        for part in getattr(error, "errors", [error]):
+            yield Finding(name, "error", str(part), part.hint)
+    except OSError as error:
+        yield Finding(name, "error", one_line(error))
 
 
 def _python(context: Context) -> Iterator[Finding]:
@@ -93,11 +109,55 @@ def _home(context: Context) -> Iterator[Finding]:
 
 def _config(context: Context) -> Iterator[Finding]:
     from tailrace.cli.settings import load_config
+    from tailrace.cli.summary import count
 
     config = load_config(context)
-    yield Finding("configuration", "ok", f"{len(config.files)} files, {len(config.partitions)} partitions")
+    held = f"{count(len(config.files), 'file')}, {count(len(config.partitions), 'partition')}"
+    yield Finding("configuration", "ok", held)
     for warning in config.warnings:
         yield Finding("configuration", "warning", str(warning), warning.hint)
+
+
+def _partitions(context: Context) -> Iterator[Finding]:
+    from tailrace.cli.settings import load_config
+    from tailrace.core import ConfigError
+
+    try:
+        config = load_config(context)
+    except ConfigError:
+        return  # said already
+    for spec in config.partitions:
+        yield from _told(spec.full_name, _partition(context, config, spec))
+
+
+def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterator[Finding]:
+    """All that `collect` does before it reads."""
+    from tailrace.cli.hints import hint_for
+    from tailrace.cli.settings import now
+    from tailrace.cli.summary import count, note_nothing_found
+    from tailrace.config import require_available, tables_for
+    from tailrace.core import TimeRange
+    from tailrace.formats import decoder
+    from tailrace.lake.intents import read_ledger
+    from tailrace.lake.paths import Lake
+    from tailrace.pipeline.prepare import check_expressions, full_table, list_sources, listing_window
+    from tailrace.pipeline.report import PartitionReport
+
+    for source in spec.sources:
+        require_available(source)
+    lake, report = Lake(context.home_path, context.workspace_name), PartitionReport(spec.full_name)
+    window = listing_window(TimeRange(), read_ledger(lake, spec.table, spec.name), now())
+    listed = list_sources(spec, tables_for(config, spec.table), window, report)
+    table = full_table(config, spec, lake, listed)
+    for fmt in listed.formats:
+        decoder(table, fmt)
+    check_expressions(table, spec)
+    note_nothing_found([report], [spec])
+    for trouble in (*report.advice, *report.troubles):
+        hint = trouble.hint or hint_for(trouble.code, trouble.message)
+        yield Finding(spec.full_name, "warning", f"{trouble.where}: {trouble.message}", hint)
+    if report.discovered:
+        yield Finding(spec.full_name, "ok", f"{count(report.discovered, 'artifact')} found")
 
 
 def _lake(context: Context) -> Iterator[Finding]:

@@ -63,10 +63,11 @@ def cli(context: Context) -> None:
 
 def report(error: TailraceError) -> None:
     """An error as a person reads it: what, where, and what to do."""
-    parts = error.parts() if hasattr(error, "parts") else [error]
-    for part in parts:
+    for part in getattr(error, "errors", [error]):
         click.secho(f"error[{part.code}]: ", fg="red", bold=True, nl=False, err=True)
         click.echo(str(part), err=True)
+        for line in getattr(part, "excerpt", "").splitlines():
+            click.echo(line, err=True)
         hint = part.hint or hint_for(part.code, str(part))
         if hint:
             click.echo(f"  hint: {hint}", err=True)

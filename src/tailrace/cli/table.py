@@ -27,7 +27,6 @@ def list_tables(context: Context, output: str) -> None:
     """All tables: built in, configured, or present in the lake."""
     from tailrace.cli.listing import show_rows
     from tailrace.cli.settings import all_tables, load_config, open_lake
-    from tailrace.cli.summary import size
     from tailrace.lake.snapshot import snapshot, table_extent, tables
 
     config = load_config(context)
@@ -43,7 +42,7 @@ def list_tables(context: Context, output: str) -> None:
             "partitions": partitions.get(name, []),
             "rows": extent.rows if extent else None,
             "files": extent.files if extent else None,
-            "size": size(extent.bytes) if extent and output == "table" else extent.bytes if extent else None,
+            "size": extent.bytes if extent else None,
             "description": declared[name].doc if name in declared else "",
         })  # fmt: skip
     show_rows(rows, ["name", "partitions", "rows", "files", "size", "description"], output)
@@ -55,11 +54,10 @@ def list_tables(context: Context, output: str) -> None:
 @without_spark()
 def show_table(context: Context, name: str, output: str) -> None:
     """Columns, size and partitions of one table."""
-    from tailrace.cli.listing import show_one
+    from tailrace.cli.listing import hint_at, show_one
     from tailrace.cli.settings import all_tables, load_config, open_lake
-    from tailrace.cli.summary import size
     from tailrace.core import TP_COLUMNS, UsageError
-    from tailrace.core.registry import ALIASES, nearest
+    from tailrace.core.registry import ALIASES
     from tailrace.lake.snapshot import partition_extents, snapshot, table_extent, tables
 
     config = load_config(context)
@@ -68,17 +66,16 @@ def show_table(context: Context, name: str, output: str) -> None:
     name = ALIASES.get(name, name)
     stored = snapshot(lake, name) if name in tables(lake) else None
     if stored is None and name not in declared:
-        guess = nearest(name, {*declared, *tables(lake)})
-        hint = f"did you mean '{guess}'?" if guess else "`tailrace table list` shows all"
+        hint = hint_at(name, {*declared, *tables(lake)}, "tailrace table list")
         raise UsageError(f"there is no table '{name}'", code="usage.unknown-table", hint=hint)
     shared = {c.name for c in TP_COLUMNS}
     own = [c for c in declared[name].columns if c.name not in shared] if name in declared else []
     facts: dict[str, object] = {"name": name, "description": declared[name].doc if name in declared else None}
     if stored is not None:
         extent = table_extent(stored)
-        facts |= {"rows": extent.rows, "files": extent.files, "size": size(extent.bytes), "version": stored.version}
+        facts |= {"rows": extent.rows, "files": extent.files, "size": extent.bytes, "version": stored.version}
         facts["partitions"] = [
-            {"name": e.partition, "rows": e.rows, "files": e.files, "size": size(e.bytes)}
+            {"name": e.partition, "rows": e.rows, "files": e.files, "size": e.bytes}
             | {"first": e.first, "last": e.last}
             for e in partition_extents(stored)
         ]
