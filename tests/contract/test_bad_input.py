@@ -131,7 +131,7 @@ def test_strange_text(kind: str, inbox: Inbox) -> None:
     for reason, raw, length in inbox.refused():
         assert raw in data
         assert length == len(raw)
-        assert reason in ("layout: no match", "row: no timestamp")
+        assert reason.startswith(("layout: no match", "row: no timestamp"))
 
 
 def test_what_is_not_utf8_is_flagged(inbox: Inbox) -> None:

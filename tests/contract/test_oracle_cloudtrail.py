@@ -110,7 +110,7 @@ def test_malformed_sample_is_stored_but_for_what_is_broken(real_logs: Path, worl
     assert counts.stored == len(repaired) - 48
     assert counts.received == counts.stored + counts.quarantined
     ids = {row[0] for row in world.query("select event_id from aws_cloudtrail_log")}
-    refused = [raw for (raw,) in world.query("select raw from tp_quarantine where reason = 'row: no timestamp'")]
+    refused = [raw for (raw,) in world.query("select raw from tp_quarantine where reason like 'row: no timestamp%'")]
     whole = [event["aws"]["cloudtrail"] for raw in refused if "aws" in (event := json.loads(raw))]
     ids |= {event["eventID"] for event in whole}
     assert len({e["eventID"] for e in repaired} - ids) <= 2
@@ -137,5 +137,5 @@ def test_events_without_a_time_are_refused_whole(real_logs: Path, world: World) 
     path = real_logs / "otrf-aws/ec2_proxy_s3_exfiltration_2020-09-14011940.json"
     report = world.collect_one("aws_cloudtrail_log", str(path))
     assert (report.counts.stored, report.counts.quarantined) == (0, 103)
-    raw = world.query("select raw from tp_quarantine where reason = 'row: no timestamp' order by position")
+    raw = world.query("select raw from tp_quarantine where reason like 'row: no timestamp%' order by position")
     assert [json.loads(r) for (r,) in raw] == [json.loads(line) for line in path.read_text().splitlines()]

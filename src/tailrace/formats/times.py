@@ -15,6 +15,7 @@ _FIRST = -62_135_596_800_000_000  # 0001-01-01
 _LAST = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 _WORDS = pa.array(["infinity", "-infinity", "epoch"])  # times for DuckDB, not for a log
 _LEAP_SECOND = r"([0-9]{2}:[0-9]{2}):60([^:0-9]|$)"
+_COMMA = r"(:[0-9]{2}),([0-9]+)"
 
 
 def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
@@ -63,6 +64,8 @@ def _slowly_parsed(values: pa.Array, spelled: str | None) -> pa.Array:
     failed = pc.and_(pc.is_null(times), pc.is_valid(values))
     if pc.any(failed).as_py():
         second = pc.replace_substring_regex(values.filter(failed), _LEAP_SECOND, r"\1:59\2")
+        if spelled is None:  # as Python's logging and log4j write it
+            second = pc.replace_substring_regex(second, _COMMA, r"\1.\2")
         times = pc.replace_with_mask(times, failed, _duck(second, spelled))
     if spelled is None:
         times = pc.if_else(pc.is_in(pc.ascii_lower(pc.utf8_trim_whitespace(values)), _WORDS), None, times)

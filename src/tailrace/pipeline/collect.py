@@ -130,9 +130,7 @@ class Collection:
                     self._end(active)
         self.progress.update(report)
 
-    def _prepare(
-        self, spec: PartitionSpec, report: PartitionReport, held: ExitStack, began: float
-    ) -> _Active | None:
+    def _prepare(self, spec: PartitionSpec, report: PartitionReport, held: ExitStack, began: float) -> _Active | None:
         """Lists, plans and sends the jobs of one partition; None when its sources hold nothing at all."""
         table = tables_for(self.config, spec.table)
         now = datetime.now(UTC).replace(tzinfo=None)
@@ -157,9 +155,7 @@ class Collection:
         report.unchanged = report.discovered - report.wanted
         return active
 
-    def _job(
-        self, spec: PartitionSpec, table: Table, listed: Listed, run: str, now: datetime, rows: TimeRange
-    ) -> Job:
+    def _job(self, spec: PartitionSpec, table: Table, listed: Listed, run: str, now: datetime, rows: TimeRange) -> Job:
         return Job(
             table=table,
             partition=spec.name,

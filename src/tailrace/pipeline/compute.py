@@ -17,6 +17,8 @@ from tailrace.core import TP_COLUMNS, Column, Struct
 from tailrace.core.arrow import arrow_type
 from tailrace.formats.duck import con
 
+ROW = "tailrace row"
+"A column that numbers the rows; no field has such a name."
 _LITERAL = re.compile(r"'(?:[^']|'')*'")
 REASONS = 100
 "So many rows of a batch are told in DuckDB's own words why they were refused; asking costs a query each."
@@ -45,16 +47,17 @@ class Computer:
     def __init__(self, columns: Iterable[Column], filter: str | None, common: Iterable[str]) -> None:
         declared = list(columns)
         self.types = {c.name: arrow_type(c.type) for c in (*declared, *TP_COLUMNS)}
+        self.folded = {c.name.lower(): self.types[c.name] for c in declared if c.sql is None}
         self.expressions = {c.name: (c.sql, duck_type(c.type)) for c in declared if c.sql is not None}
         self.filter = filter
         self.sql = list(common)
 
     def compute(self, columns: dict[str, pa.Array], rows: int) -> dict[int, str]:
         """Adds the computed columns; gives the rows on which an expression raises, with the reason."""
-        asked = {name: f"TRY_CAST(({sql}) AS {kind})" for name, (sql, kind) in self.expressions.items()}
+        asked = {name: f"TRY_CAST(({sql}\n) AS {kind})" for name, (sql, kind) in self.expressions.items()}
         names = frozenset().union(*(words_of(sql) for sql, _ in self.expressions.values()))
         # A computed column may bear the name of the field it is made from: here the name means the field.
-        fields = {n: columns[n] if n in columns else pa.nulls(rows, pa.string()) for n in names}
+        fields = _by_name(columns, names, {n: self.folded.get(n.lower(), pa.string()) for n in names}, rows)
         result, refused = _answers(asked, _table(fields, rows), "transform")
         for name in self.expressions:
             columns[name] = result[name].combine_chunks().cast(self.types[name])
@@ -63,7 +66,7 @@ class Computer:
     def wanted(self, columns: Mapping[str, pa.Array], rows: int) -> tuple[npt.NDArray[np.bool_], dict[int, str]]:
         """Which rows pass the filter (null counts as no), and those on which it raises, with the reason."""
         given = self._declared(columns, words_of(self.filter or ""), rows)
-        result, refused = _answers({"keep": f"({self.filter})::BOOLEAN"}, given, "filter")
+        result, refused = _answers({"keep": f"({self.filter}\n)::BOOLEAN"}, given, "filter")
         return result["keep"].combine_chunks().fill_null(False).to_numpy(zero_copy_only=False), refused
 
     def common(self, columns: Mapping[str, pa.Array], rows: int) -> dict[str, pa.Array]:
@@ -76,30 +79,54 @@ class Computer:
     def _evaluated(self, sql: str, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
         """One expression. Where it reads one text column, each distinct value is asked once, and null not at all."""
         given = self._declared(columns, words_of(sql), rows)
-        query = f"SELECT ({sql}) AS answer FROM given"
-        if given.num_columns > 1 or not pa.types.is_string(given.column(0).type):
+        query = f'SELECT ({sql}) AS answer, "{ROW}" FROM given'
+        if given.num_columns > 2 or not pa.types.is_string(given.column(0).type):
             return _run(query, given)["answer"].combine_chunks()
         encoded = given.column(0).combine_chunks().dictionary_encode()
-        distinct = pa.table({given.column_names[0]: encoded.dictionary})
+        distinct = _table({given.column_names[0]: encoded.dictionary}, len(encoded.dictionary))
         return _run(query, distinct)["answer"].combine_chunks().take(encoded.indices)
 
     def _declared(self, columns: Mapping[str, pa.Array], names: frozenset[str], rows: int) -> pa.Table:
         """The declared columns among `names`; one that no row has is null in its own type."""
-        known = sorted(names & self.types.keys())
+        wanted = {name.lower() for name in names}
+        known = sorted(name for name in self.types if name.lower() in wanted)
         return _table({n: columns[n] if n in columns else pa.nulls(rows, self.types[n]) for n in known}, rows)
 
 
+def _by_name(
+    columns: Mapping[str, pa.Array], names: Iterable[str], absent: Mapping[str, pa.DataType], rows: int
+) -> dict[str, pa.Array]:
+    """The columns that names mean in SQL, which does not tell case apart: one with values before one without."""
+    chosen: dict[str, pa.Array] = {}
+    for name in sorted(names):
+        alike = [columns[n] for n in columns if n.lower() == name.lower() and n != name]
+        candidates = [columns[name], *alike] if name in columns else alike
+        filled = [array for array in candidates if array.null_count < rows]
+        found = (filled or candidates or [pa.nulls(rows, absent[name])])[0]
+        if name.lower() not in chosen or chosen[name.lower()].null_count == rows:
+            chosen[name.lower()] = found
+    return chosen
+
+
 def _table(columns: Mapping[str, pa.Array], rows: int) -> pa.Table:
-    return pa.table(dict(columns)) if columns else pa.table({"_": pa.nulls(rows)})
+    """The columns, and each row's number: an answer comes in whatever order DuckDB likes."""
+    return pa.table({**columns, ROW: np.arange(rows)})
 
 
 def _run(query: str, given: pa.Table) -> pa.Table:
+    """Answers in the order of the rows, one for each."""
     connection = con()
     connection.register("given", pa.table({n: _whole(given[n].combine_chunks()) for n in given.column_names}))
     try:
-        return connection.sql(query).to_arrow_table()
+        answers = connection.sql(query).to_arrow_table()
     finally:
         connection.unregister("given")
+    numbers = answers[ROW].to_numpy()
+    if not (np.diff(numbers) > 0).all():
+        answers = answers.take(pa.array(np.argsort(numbers, kind="stable")))
+    if answers.num_rows != given.num_rows:
+        raise duckdb.InvalidInputException(f"gives {answers.num_rows} rows for {given.num_rows}")
+    return answers
 
 
 def _whole(array: pa.Array) -> pa.Array:
@@ -110,7 +137,7 @@ def _whole(array: pa.Array) -> pa.Array:
 
 def _answers(asked: Mapping[str, str], given: pa.Table, what: str) -> tuple[pa.Table, dict[int, str]]:
     """Every expression on every row; where one raises, the row's answers are null and the reason is told."""
-    select = "SELECT " + ", ".join(f'{sql} AS "{name}"' for name, sql in asked.items()) + " FROM given"
+    select = "SELECT " + ", ".join(f'{sql} AS "{name}"' for name, sql in asked.items()) + f', "{ROW}" FROM given'
     try:
         return _run(select, given), {}
     except duckdb.Error:
@@ -126,7 +153,7 @@ def _fine(expressions: Iterable[str], select: str, given: pa.Table) -> npt.NDArr
     """Rows on which nothing raises: TRY makes a null of an error, and `IS NULL` never is one."""
     tried = " AND ".join(f"TRY(({sql}) IS NULL) IS NOT NULL" for sql in expressions)
     try:
-        return np.array(_run(f"SELECT {tried} AS fine FROM given", given)["fine"].to_pylist(), bool)
+        return np.array(_run(f'SELECT {tried} AS fine, "{ROW}" FROM given', given)["fine"].to_pylist(), bool)
     except duckdb.Error:  # TRY takes no subquery and nothing random: then by halves
         return np.array(_fine_by_halves(select, given), bool)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,18 +13,25 @@ import pyarrow as pa
 from tailrace.config.model import Config, PartitionSpec, SourceSpec
 from tailrace.config.tables import tables_for
 from tailrace.core import Artifact, ConfigError, Format, Table, TimeRange
-from tailrace.core.arrow import arrow_schema
+from tailrace.core.arrow import arrow_schema, arrow_type
+from tailrace.core.registry import nearest
+from tailrace.formats import decoder
 from tailrace.formats.duck import con
 from tailrace.lake.ledger import Known, Ledger
 from tailrace.lake.paths import Lake
 from tailrace.lake.table import stored_schema
-from tailrace.pipeline.compute import words_of
+from tailrace.pipeline.compute import ROW, words_of
 from tailrace.pipeline.infer import with_inferred
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources import Skipped, Unreadable, make_source
 
 LOOK_BACK = timedelta(days=30)
+_NO_INDEX = (
+    *("tp_id", "tp_timestamp", "tp_date", "tp_ingest_timestamp"),
+    *("tp_table", "tp_partition", "tp_index", "tp_extra"),
+)
+"Columns that tell rows apart too much or not at all."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +47,10 @@ def listing_window(asked: TimeRange, ledger: Ledger, now: datetime) -> TimeRange
     if asked.start is not None:
         return asked
     noted = ledger.notes.get("from")
-    today = datetime(now.year, now.month, now.day)
-    return TimeRange(datetime.fromisoformat(noted) if noted else today - LOOK_BACK, asked.end)
+    last = asked.end or now
+    back = datetime(last.year, last.month, last.day) - LOOK_BACK
+    start = datetime.fromisoformat(noted) if noted else back
+    return TimeRange(start if asked.end is None or start < asked.end else back, asked.end)
 
 
 def range_notes(window: TimeRange, ledger: Ledger) -> dict[str, str]:
@@ -74,9 +84,7 @@ def _arguments(source: SourceSpec, table: Table) -> dict[str, object]:
     return arguments
 
 
-def still_to_read(
-    listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange
-) -> dict[TimeRange, list[Wanted]]:
+def still_to_read(listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange) -> dict[TimeRange, list[Wanted]]:
     """By range of rows: new artifacts, changed ones, and those of which only another range was taken."""
     wanted: dict[TimeRange, list[Wanted]] = {}
     for item in listed:
@@ -119,32 +127,57 @@ def full_table(config: Config, spec: PartitionSpec, lake: Lake, listed: Listed) 
 
 
 def check_expressions(table: Table, spec: PartitionSpec) -> None:
-    """A filter or tp_index that cannot work is an error before anything is read, never a silent zero."""
+    """A filter, transform, tp_index or format that cannot work is an error before anything is read."""
     where = str(spec.where)
     schema = arrow_schema(table)
-    if spec.tp_index is not None and spec.tp_index not in schema.names:
-        hint = f"columns: {', '.join(schema.names)}"
+    names = [n for n in schema.names if n not in _NO_INDEX and not pa.types.is_nested(schema.field(n).type)]
+    if spec.tp_index is not None and spec.tp_index.partition(".")[0] not in {*names, *_structs(schema)}:
+        guess = nearest(spec.tp_index, names)
         raise ConfigError(
-            f"tp_index names no column of {table.name}: '{spec.tp_index}'",
-            code="config.unknown-column", where=where, hint=hint,
+            f"tp_index cannot be '{spec.tp_index}', which is no such column of {table.name}",
+            code="config.unknown-column", where=where,
+            hint=f"did you mean '{guess}'?" if guess else f"`tailrace table show {table.name}` lists its columns",
         )  # fmt: skip
+    declared = {c.name.lower(): arrow_type(c.type) for c in table.columns if c.sql is None}
     for column in table.columns:
         if column.sql is not None:
-            texts = pa.schema([(word, pa.string()) for word in sorted(words_of(column.sql))])
-            _bind(column.sql, texts, f"{where}: transform of column {column.name}")
+            fields = {word.lower(): declared.get(word.lower(), pa.string()) for word in sorted(words_of(column.sql))}
+            _bind(column.sql, pa.schema(list(fields.items())), f"{where}: transform of column {column.name}")
     if spec.filter is not None:
-        _bind(f"({spec.filter})::BOOLEAN", schema, f"{where}: filter")
+        _bind(spec.filter, schema, f"{where}: filter", "::BOOLEAN")
+    for source in spec.sources:
+        try:
+            decoder(table, source.format or table.format)
+        except ConfigError as error:
+            raise ConfigError(error.message, code=error.code, where=str(source.where), hint=error.hint) from None
 
 
-def _bind(expression: str, schema: pa.Schema, where: str) -> None:
+def _structs(schema: pa.Schema) -> list[str]:
+    return [f.name for f in schema if pa.types.is_struct(f.type)]
+
+
+def _bind(expression: str, schema: pa.Schema, where: str, cast: str = "") -> None:
+    """Try it on two empty rows: it must give one answer for each, whatever rows stand beside it."""
+    given = pa.table([pa.nulls(2, f.type) for f in schema] + [pa.array([0, 1])], names=[*schema.names, ROW])
     connection = con()
-    connection.register("given", schema.empty_table())
+    connection.register("given", given)
+    hint = "write a DuckDB expression over one row; `tailrace table show` lists the columns"
     try:
-        connection.sql(f"SELECT {expression} FROM given").to_arrow_table()
+        tree = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT {expression}\n"]).fetchall()[0][0]
+        if '"class":"WINDOW"' in tree:
+            message = "a window function looks at other rows"
+            raise ConfigError(message, code="config.bad-expression", where=where, hint=hint)
+        query = f'SELECT ({expression}\n){cast} AS answer, "{ROW}" FROM given'
+        if connection.sql(query).to_arrow_table().num_rows != 2:
+            raise ConfigError("gives not one value per row", code="config.bad-expression", where=where, hint=hint)
+    except duckdb.ParserException:
+        message = f"not an SQL expression: {expression.strip()}"
+        raise ConfigError(message, code="config.bad-expression", where=where, hint=hint) from None
     except duckdb.Error as error:
-        raise ConfigError(
-            str(error).splitlines()[0], code="config.bad-expression", where=where,
-            hint="expressions are DuckDB SQL over the table's columns; see `tailrace table show`",
-        ) from None  # fmt: skip
+        message = str(error).splitlines()[0]
+        missing = re.search(r'column "([^"]+)" not found', message)
+        guess = nearest(missing[1], schema.names) if missing else None
+        told = f"did you mean '{guess}'?" if guess else hint
+        raise ConfigError(message, code="config.bad-expression", where=where, hint=told) from None
     finally:
         connection.unregister("given")

@@ -11,7 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.core import At
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch
+from tailrace.lake.identity import tp_ids
 from tailrace.pipeline.compute import Computer, words_of
 from tailrace.pipeline.enrich import Enricher, at_path, plain, timestamps
 from tailrace.pipeline.job import Counts, Job
@@ -78,8 +80,10 @@ class Shaper:
         self.computer = Computer(job.table.columns, job.filter, ())
         self.asks_sql = bool(self.computer.expressions or job.filter)
         self.enricher = enricher
-        asked = words_of(job.filter or "") | {job.index}
-        self.looks_at_shared = any(word and word.startswith("tp_") for word in asked)
+        self.asked = {word.lower() for word in (*words_of(job.filter or ""), job.index or "")}
+        named = [c.path if isinstance(c, At) else c for c in job.table.common.time]
+        self.timeless = f"row: no timestamp (no time in {', '.join(named)})"
+        self.looks_at_shared = any(word.startswith("tp_") for word in self.asked)
         "The filter or tp_index names a shared column: then it has to be made before, not when the file is written."
 
     def shape(self, parts: list[Part]) -> Iterator[Shaped]:
@@ -102,7 +106,7 @@ class Shaper:
         if extra is not None:
             columns["tp_extra"] = extra
         times = self._timestamps(columns, rows)
-        shaped.index = self._index(columns, rows)
+        shaped.index = self._index(columns, shaped, times)
         if shaped.index is not None:
             nul = pc.match_substring(shaped.index, "\0").fill_null(False).to_numpy(zero_copy_only=False)
             refused |= dict.fromkeys(np.flatnonzero(nul).tolist(), "row: the value of tp_index holds a NUL")
@@ -146,11 +150,11 @@ class Shaper:
         keep = np.ones(rows, bool)
         wanted = keep
         if self.job.filter is not None:
-            given = {**columns, "tp_timestamp": times}
-            wanted, failing = self.computer.wanted(given | self._shared(columns, rows), rows)
+            given = {**columns, "tp_timestamp": times, **self._shared(columns, shaped, times)}
+            wanted, failing = self.computer.wanted(given, rows)
             refused |= failing
         if times.null_count:
-            refused |= dict.fromkeys(_nulls(times), "row: no timestamp")
+            refused |= dict.fromkeys(_nulls(times), self.timeless)
         for column in self.required:
             array = columns.get(column.name)
             missing = range(rows) if array is None else _nulls(array)
@@ -175,13 +179,26 @@ class Shaper:
             inside &= pc.less(times, pa.scalar(window.end, times.type)).fill_null(True).to_numpy(False)
         return inside
 
-    def _shared(self, columns: dict[str, pa.Array], rows: int) -> dict[str, pa.Array]:
-        return self.enricher.made(columns, rows) if self.looks_at_shared else {}
+    def _shared(self, columns: dict[str, pa.Array], shaped: Shaped, times: pa.Array) -> dict[str, pa.Array]:
+        """Shared columns for a filter or tp_index that asks for them."""
+        if not self.looks_at_shared:
+            return {}
+        rows, owner = len(times), pa.array(shaped.owner)
+        constant = {"tp_table": self.job.table.name, "tp_partition": self.job.partition, "tp_index": "default"}
+        facts = {name: pa.repeat(pa.scalar(text), rows) for name, text in constant.items()}
+        facts["tp_date"] = times.cast(pa.date32(), safe=False)
+        facts["tp_ingest_timestamp"] = pa.repeat(pa.scalar(self.job.started, times.type), rows)
+        if "tp_id" in self.asked:
+            facts["tp_id"] = tp_ids([o.prefix for o in self.origins], shaped.owner, shaped.positions.to_numpy())
+        facts |= {name: plain(array) for name, array in places(self.origins, owner).items()}
+        facts |= {name: plain(array) for name, array in self.enricher.made(columns, rows).items()}
+        index = at_path(columns | facts, self.job.index) if self.job.index else None
+        return facts if index is None else facts | {"tp_index": plain(index).cast(pa.string())}
 
-    def _index(self, columns: dict[str, pa.Array], rows: int) -> pa.Array | None:
+    def _index(self, columns: dict[str, pa.Array], shaped: Shaped, times: pa.Array) -> pa.Array | None:
         if self.job.index is None:
             return None
-        array = at_path(columns | self._shared(columns, rows), self.job.index)
+        array = at_path(columns | self._shared(columns, shaped, times), self.job.index)
         return None if array is None else plain(array).cast(pa.string())
 
     def _count(self, shaped: Shaped, mask: Mask, what: str, sign: int = 1) -> None:
@@ -191,6 +208,22 @@ class Shaper:
         for number in np.flatnonzero(numbers).tolist():
             count = shaped.counts[self.origins[number].artifact]
             setattr(count, what, getattr(count, what) + sign * int(numbers[number]))
+
+
+def places(origins: list[Origin], owner: pa.Array) -> dict[str, pa.Array]:
+    """tp_source_type, tp_source_name, tp_source_location: few values, many rows."""
+    texts: dict[str, list[str | None]] = {
+        "tp_source_type": [o.source_type for o in origins],
+        "tp_source_name": [o.source_name for o in origins],
+        "tp_source_location": [o.location for o in origins],
+    }
+    made = {}
+    for name, values in texts.items():
+        words = list(dict.fromkeys(v for v in values if v is not None))
+        number = {word: i for i, word in enumerate(words)}
+        codes = pa.array([None if v is None else number[v] for v in values], pa.int32())
+        made[name] = pa.DictionaryArray.from_arrays(codes.take(owner), pa.array(words, pa.string()))
+    return made
 
 
 def _quarantine(refused: dict[int, str], parts: list[Part], shaped: Shaped) -> None:

@@ -24,7 +24,7 @@ from tailrace.lake.paths import data_path, stored_value
 from tailrace.pipeline.encoding import ROW_GROUP, parquet_settings
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job, WrittenFile
-from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined
+from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined, places
 
 BUFFER_BYTES = 96 << 20
 "Rows held back to be sorted together, over all days of a task."
@@ -141,7 +141,7 @@ class LakeWriter:
         rows = len(columns[_TIME])
         owner = columns.pop(_OWNER)
         columns["tp_id"] = tp_ids([o.prefix for o in self.origins], owner.to_numpy(), columns.pop(_POSITION).to_numpy())
-        columns |= self.enricher.made(columns, rows) | _places(self.origins, owner) | self._constants(key, rows)
+        columns |= self.enricher.made(columns, rows) | places(self.origins, owner) | self._constants(key, rows)
         arrays = []
         for column in self.written:
             array = columns.get(column.name)
@@ -168,12 +168,14 @@ class LakeWriter:
         self.serial += 1
         full = os.path.join(self.job.table_root, path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
-        schema = self.written.with_metadata({
-            "tailrace.version": __version__,
-            "tailrace.table": self.job.table.name,
-            "tailrace.partition": self.job.partition,
-            "tailrace.run": self.job.run,
-        })
+        schema = self.written.with_metadata(
+            {
+                "tailrace.version": __version__,
+                "tailrace.table": self.job.table.name,
+                "tailrace.partition": self.job.partition,
+                "tailrace.run": self.job.run,
+            }
+        )
         settings = parquet_settings(self.job.table.columns, first, self.enricher.coded)
         self.open[key] = _Open(pq.ParquetWriter(full, schema, **settings), path)
 
@@ -191,22 +193,6 @@ class LakeWriter:
 def _ascending(times: pa.Array) -> bool:
     values: npt.NDArray[np.int64] = times.cast(pa.int64()).to_numpy()
     return bool((values[1:] >= values[:-1]).all())
-
-
-def _places(origins: list[Origin], owner: pa.Array) -> dict[str, pa.Array]:
-    """tp_source_type, tp_source_name, tp_source_location: few values, many rows."""
-    texts: dict[str, list[str | None]] = {
-        "tp_source_type": [o.source_type for o in origins],
-        "tp_source_name": [o.source_name for o in origins],
-        "tp_source_location": [o.location for o in origins],
-    }
-    made = {}
-    for name, values in texts.items():
-        words = list(dict.fromkeys(v for v in values if v is not None))
-        number = {word: i for i, word in enumerate(words)}
-        codes = pa.array([None if v is None else number[v] for v in values], pa.int32())
-        made[name] = pa.DictionaryArray.from_arrays(codes.take(owner), pa.array(words, pa.string()))
-    return made
 
 
 def _by_key(shaped: Shaped) -> Iterator[tuple[Key, dict[str, pa.Array]]]:

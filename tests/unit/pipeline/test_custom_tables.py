@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -150,3 +151,76 @@ def test_index_of_a_custom_table(world: World, tmp_path: Path) -> None:
     found = world.query("select team, tp_index from app where tp_index in ('a/b', 'ü') order by all")
     assert found == [("a/b", "a/b"), ("ü", "ü")]
     assert len(world.query("select * from app")) == 4
+
+
+EVENTS = """
+format "jsonl" "j" {{}}
+table "ev" {{
+  format = format.jsonl.j
+  column "tp_timestamp" {{ source = "t" }}
+  column "n" {{ type = "bigint" }}
+  {columns}
+}}
+partition "ev" "p" {{
+  {partition}
+  source "file" {{ paths = ["{home}/in"] }}
+}}
+"""
+
+
+def events(world: World, partition: str = "", columns: str = "", rows: int = 3_000) -> None:
+    """Shuffled rows n = 0 … rows - 1."""
+    numbers = list(range(rows))
+    random.Random(3).shuffle(numbers)
+    lines = (f'{{"t": "2026-11-10T00:00:{n % 60:02d}Z", "n": {n}, "g": {n % 3}}}\n' for n in numbers)
+    (world.home / "in").mkdir(parents=True)
+    (world.home / "in" / "events.jsonl").write_text("".join(lines))
+    world.write_config(EVENTS.format(home=world.home, partition=partition, columns=columns))
+
+
+def test_answers_belong_to_their_rows(world: World) -> None:
+    sql = "(select max(x) from range(0, 10000) v(x) where x <= n::bigint)"
+    events(world, columns=f'column "same" {{\n type = "bigint"\n transform = "{sql}"\n }}')
+    (report,) = world.collect()
+    assert report.counts.stored == 3_000
+    assert world.query("select count(*) from ev where same = n") == [(3_000,)]
+
+
+@pytest.mark.parametrize(
+    ("condition", "kept"),
+    [
+        ("tp_date = '2026-11-10' and tp_partition = 'p' and tp_table = 'ev' and tp_index = 'default'", 30),
+        ("tp_date = '2026-11-11'", 0),
+        ("tp_source_location like '%events.jsonl' and tp_source_type = 'file'", 30),
+        ("tp_ingest_timestamp > '2020-01-01' and tp_id is not null", 30),
+        ("N < 10", 10),
+        ("n < 10 -- few", 10),
+    ],
+)
+def test_filters_over_every_shared_column(condition: str, kept: int, world: World) -> None:
+    events(world, partition=f'filter = "{condition}"', rows=30)
+    (report,) = world.collect()
+    assert report.counts.stored == kept
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["count(*) > 0", "row_number() over (order by n) = 1", "unnest([true, false])", "max(n) < 5", "nope = 1", "n <"],
+)
+def test_filters_that_cannot_work_are_refused(condition: str, world: World) -> None:
+    events(world, partition=f'filter = "{condition}"', rows=3)
+    (report,) = world.collect()
+    assert report.error is not None
+    assert report.error.code == "config.bad-expression"
+
+
+def test_transforms_without_fields_and_of_another_case(world: World) -> None:
+    columns = """column "kind" { transform = "'prod'" }
+  column "twice" {
+    type      = "bigint"
+    transform = "N * 2"
+  }"""
+    events(world, columns=columns, rows=5)
+    (report,) = world.collect()
+    assert report.error is None
+    assert world.query("select distinct kind, twice = n * 2 from ev") == [("prod", True)]
