@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 PYTHON ?= python3
 BIN := .venv/bin
+RUN := .venv/.installed
 DEV := .venv/.dev-installed
 BENCH := .venv/.bench-installed
 PYTEST := $(BIN)/python -m pytest
@@ -15,7 +16,7 @@ CODE := src tests benchmarks docs
 help: ## Show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
 
-demo: $(DEV) ## Sample logs → lake → first answers
+demo: $(RUN) ## Sample logs → lake → first answers
 	$(BIN)/tailrace demo
 
 test: $(DEV) ## All tests but the long ones
@@ -60,10 +61,10 @@ clean: ## Remove everything that can be made again
 	$(PYTHON) -m venv .venv
 
 # Order-only: the interpreter's own time stamp says nothing about what is installed.
-$(DEV): pyproject.toml constraints.txt | .venv/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	touch $@
-
-$(BENCH): pyproject.toml constraints.txt $(DEV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
-	touch $@
+$(RUN): WHAT := .
+$(DEV): WHAT := .[dev]
+$(BENCH): WHAT := .[dev,bench]
+$(RUN) $(DEV) $(BENCH): pyproject.toml constraints.txt | .venv/bin/python
+	@echo "Installing (a few minutes the first time) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '$(WHAT)'
+	@touch $@

@@ -147,7 +147,9 @@ def _options(options: list[click.Option]) -> str:
 
 
 def _paragraphs(text: str) -> str:
-    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n"))
+    # Markdown would take `<home>` for a tag.
+    text = inspect.cleandoc(text).replace("<", "&lt;")
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
 # Tables

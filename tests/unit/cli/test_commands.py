@@ -1,0 +1,127 @@
+"""Commands on a small lake, in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from logfiles import access_lines, today, write
+from world import World
+
+from tailrace.cli.demo import YOURS
+from tailrace.cli.main import cli
+from tailrace.cli.partition import format_words
+from tailrace.core import Delimited, Grok, Json, Jsonl, Layout, Regex
+
+BROKEN = """
+format "grok" "odd" {
+  layout = `%{NO_SUCH:x}`
+}
+table "mine" {
+  format = format.grok.odd
+  column "tp_timestamp" { source = "x" }
+}
+partition "mine" "p" {
+  source "file" { paths = ["/nowhere"] }
+}
+partition "nginx_access_log" "q" {
+  filter = "statu > 1"
+  source "file" { paths = ["/nowhere"] }
+}
+"""
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    write(tmp_path / "logs" / "access.log", access_lines(today(), 3))
+    made = World(tmp_path / "home")
+    made.collect_one("nginx_access_log", f"{tmp_path}/logs")
+    return made
+
+
+def run(world: World, *arguments: str, stdin: str = "") -> Result:
+    return CliRunner().invoke(cli, ["--home", str(world.home), *arguments], input=stdin)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("query", "nofile.sql"), "there is no file nofile.sql"),
+        (("query", ""), "there is no SQL to run"),
+        (("query",), "there is no SQL to run"),
+        (("partition", "show", "q"), "no partition is called 'q'"),
+        (("table", "show", "nginx"), "there is no table 'nginx'"),
+    ],
+)
+def test_usage(world, arguments, said):
+    done = run(world, *arguments)
+    assert getattr(done.exception, "exit_code", None) == 2
+    assert said in str(done.exception)
+    assert getattr(done.exception, "hint", None)
+
+
+def test_what_the_demo_proposes_runs(world):
+    assert len(world.query(YOURS)) == 3
+
+
+def test_a_new_workspace_is_noted(world):
+    for command in (("query", "select 1"), ("table", "list"), ("partition", "list")):
+        assert "note: workspace 'typo' is new" in run(world, "--workspace", "typo", *command).stderr
+        assert run(world, "-q", "--workspace", "typo", *command).stderr == ""
+        assert run(world, *command).stderr == ""
+
+
+def test_partition_for_programs(world):
+    shown = json.loads(run(world, "partition", "show", "p", "--output", "json").stdout)
+    assert isinstance(shown["size"], int)
+    assert shown["artifacts_ok"] == 1
+    assert shown["sources"][0]["format"].startswith("nginx layout $remote_addr")
+    assert not [key for key in shown if " " in key]
+    table = json.loads(run(world, "table", "show", "nginx_access_log", "--output", "json").stdout)
+    assert table["size"] == table["partitions"][0]["size"] == shown["size"]
+
+
+def test_sizes_for_people(world):
+    assert " kB" in run(world, "partition", "list").stdout
+    assert " kB" in run(world, "table", "show", "nginx_access_log").stdout
+
+
+def test_doctor_finds_what_cannot_run(world):
+    world.write_config(BROKEN)
+    done = run(world, "doctor", "--output", "json")
+    assert done.exit_code == 1
+    found = {f["name"]: f for f in json.loads(done.stdout) if f["state"] == "error"}
+    assert set(found) == {"mine.p", "nginx_access_log.q"}
+    assert "NO_SUCH" in found["mine.p"]["detail"]
+    assert "statu" in found["nginx_access_log.q"]["detail"]
+
+
+def test_doctor_warns_of_paths(world):
+    world.write_config('partition "nginx_access_log" "p" {\n source "file" { paths = ["/nowhere"] }\n}')
+    done = run(world, "doctor", "--output", "json")
+    (found,) = (f for f in json.loads(done.stdout) if f["name"] == "nginx_access_log.p")
+    assert (found["state"], found["hint"]) == ("warning", "check the path in the configuration")
+
+
+def test_spark_is_not_offered_where_none_runs(world):
+    shown = {name: run(world, name, "--help").stdout for name in ("collect", "query", "doctor")}
+    assert ["--master" in text for text in shown.values()] == [True, False, True]
+    assert run(world, "query", "--master", "local", "select 1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("fmt", "words"),
+    [
+        (Json("Records"), "json, records under Records"),
+        (Jsonl(), "jsonl"),
+        (Delimited("\t", header=True), r"delimited by '\t', with header"),
+        (Delimited(r"\s"), "delimited by blanks, header if there is one"),
+        (Layout("$a $b", "nginx"), "nginx layout $a $b"),
+        (Grok("%{IP:a}"), "grok %{IP:a}"),
+        (Regex("(?P<a>.)"), "regex (?P<a>.)"),
+    ],
+)
+def test_formats_in_words(fmt, words):
+    assert format_words(fmt) == words

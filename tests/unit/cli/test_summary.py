@@ -1,0 +1,99 @@
+"""How a collection is told: marks, numbers, and commands that can be pasted."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from logfiles import access_lines, today, write
+from world import World
+
+from tailrace.cli.hints import hint_for
+from tailrace.cli.options import Context
+from tailrace.cli.summary import _in_shell, exit_code, note_nothing_found, print_summary
+from tailrace.config import select
+from tailrace.pipeline.report import PartitionReport
+
+CONTEXT = Context(home="/some home")
+
+
+def told(capsys: pytest.CaptureFixture[str], *reports: PartitionReport) -> tuple[str, str]:
+    print_summary(list(reports), "table", CONTEXT, 33.7)
+    return tuple(capsys.readouterr())  # type: ignore[return-value]
+
+
+def report(received: int, quarantined: int, name: str = "t.p") -> PartitionReport:
+    made = PartitionReport(name, discovered=1, done=1, files=1, days=1, first_day="2024-05-01", last_day="2024-05-01")
+    made.counts.received, made.counts.quarantined = received, quarantined
+    made.counts.stored = received - quarantined
+    return made
+
+
+@pytest.mark.parametrize(
+    ("received", "quarantined", "mark"), [(0, 0, "✓"), (9, 0, "✓"), (9, 4, "✓"), (9, 5, "!"), (1, 1, "!")]
+)
+def test_mark(capsys, received, quarantined, mark):
+    out, _ = told(capsys, report(received, quarantined))
+    assert out.startswith(f"{mark} t.p  0.0 s\n")
+    assert "  written    1 file (0 B), on 2024-05-01\n" in out
+    assert ("see" in out) == bool(quarantined)
+
+
+def test_several_partitions_share_one_duration(capsys):
+    out, _ = told(capsys, report(1, 0), report(2, 0, "t.q"))
+    assert out.splitlines()[0] == "✓ t.p"
+    assert out.splitlines()[-1] == "all took 33.7 s"
+
+
+def test_the_advice_finds_the_rows(tmp_path: Path, capsys):
+    good = access_lines(today(), 3)
+    file = write(tmp_path / "logs" / "access.log", good + "junk\n")
+    world = World(tmp_path / "home")
+    out, _ = told(capsys, world.collect_one("nginx_access_log", f"{tmp_path}/logs"))
+    (line,) = (line for line in out.splitlines() if line.startswith("  see"))
+    script = f'tailrace() {{ printf "%s\\n" "$@"; }}; {line.removeprefix("  see")}'
+    *options, sql = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert options == ["--home", "/some home", "query"]
+    ((location, position, _),) = world.query(sql)
+    assert (location, position) == (str(file), len(good))
+
+
+@given(st.text(st.characters(codec="ascii", exclude_characters="\0")))
+def test_any_text_comes_through_a_shell(text: str) -> None:
+    """As POSIX reads a text between double quotes."""
+    quoted, plain, rest = _in_shell(text), "", iter(_in_shell(text))
+    for character in rest:
+        assert character not in '"$`', quoted
+        plain += next(rest) if character == "\\" else character
+    assert plain == text
+
+
+def test_nothing_found(tmp_path: Path, capsys):
+    (tmp_path / "empty").mkdir()
+    world = World(tmp_path / "home")
+    found = [world.collect_one("nginx_access_log", f"{tmp_path}/empty")]
+    note_nothing_found(found, select(world.config(), ()))
+    out, err = told(capsys, *found)
+    assert out.startswith("! nginx_access_log.p")
+    assert "  artifacts  none: no file matches\n" in out
+    assert f"warning[source.nothing-found]: {tmp_path}/empty: no file matches\n" in err
+    assert exit_code(found, 0) == 0
+
+
+def test_a_path_that_is_gone_has_a_hint(tmp_path: Path, capsys):
+    world = World(tmp_path / "home")
+    found = [world.collect_one("nginx_access_log", f"{tmp_path}/gone")]
+    note_nothing_found(found, select(world.config(), ()))
+    _, err = told(capsys, *found)
+    assert "warning[source.gone]" in err
+    assert "hint: check the path in the configuration" in err
+    assert "nothing-found" not in err
+
+
+def test_hints_by_code():
+    assert "--home" in str(hint_for("lake.io", "/x: Permission denied"))
+    assert hint_for("lake.io", "No space left on device") is None
+    assert "user" in str(hint_for("source.denied", "permission denied"))
