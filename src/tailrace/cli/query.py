@@ -40,6 +40,8 @@ def command(context: Context, texts: tuple[str, ...], output: str) -> None:
     engine = Engine(lake, lambda: _declared(context))
     for sql in statements:
         for result in engine.run(sql):
+            while engine.warnings:
+                click.echo(f"warning: {engine.warnings.pop(0)}", err=True)
             if result.columns:
                 render(result, output, sys.stdout)
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tailrace.core.errors import LakeError
 from tailrace.lake import ledger as book
 from tailrace.lake import runs
+from tailrace.lake.damage import reading_log
 from tailrace.lake.ledger import Ledger, Segment
 from tailrace.lake.objects import put, put_if_absent
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake, encode_value
@@ -58,7 +59,8 @@ class Intents:
 
     def refresh(self) -> None:
         """Move on to the latest snapshot."""
-        self.delta.update_incremental()
+        with reading_log(self.root):
+            self.delta.update_incremental()
 
     def decided(self) -> tuple[int, int]:
         """The last number that the log decided, and the last one it made valid."""

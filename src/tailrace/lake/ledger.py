@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tailrace.core.errors import LakeError
+from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.identity import artifact_prefix
 from tailrace.lake.objects import put
 
@@ -46,6 +46,9 @@ ENTRY_SCHEMA = pa.schema(
         ("at", pa.timestamp("us")),
     ]
 )
+_RUNS = ("run", "stored_by")
+LEDGER_SCHEMA = pa.schema([*ENTRY_SCHEMA, *((name, pa.string()) for name in _RUNS)])
+"With the run that last read the artifact, and the one whose rows are stored: not the same when reading failed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ class Ledger:
     """The fold of all valid segments up to `sequence`."""
 
     sequence: int = 0
-    entries: pa.Table = field(default_factory=ENTRY_SCHEMA.empty_table)
+    entries: pa.Table = field(default_factory=LEDGER_SCHEMA.empty_table)
     quarantine: tuple[str, ...] = ()
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -131,7 +134,7 @@ class Ledger:
         for segment in segments:
             notes.update(segment.notes)
         quarantine = tuple(q for s in segments for q in s.quarantine)
-        rows = pa.concat_tables([self.entries, *(s.entries for s in segments)])
+        rows = pa.concat_tables([self.entries, *map(_with_runs, segments)])
         return Ledger(segments[-1].sequence, _last_per_uri(rows), self.quarantine + quarantine, notes)
 
 
@@ -174,12 +177,9 @@ def read_segment(directory: Path, sequence: int) -> Segment:
     try:
         entries, header = _read(path)
     except FileNotFoundError:
-        raise LakeError(
-            f"ledger segment {sequence} is missing",
-            code="lake.damaged-ledger",
-            where=str(directory),
-            hint="restore the file from a backup of the workspace's `meta` directory",
-        ) from None
+        raise _damaged(path, f"ledger segment {sequence} is missing") from None
+    if entries.schema != ENTRY_SCHEMA:
+        raise _damaged(path, "not a ledger segment: its columns are others")
     return Segment(**_with_tuples(header), entries=entries)
 
 
@@ -215,14 +215,24 @@ def _read_fold(directory: Path, last: int) -> Ledger:
             entries, header = _read(directory / f"{_FOLD}{sequence:012d}.parquet")
         except FileNotFoundError:
             continue
+        if entries.schema != LEDGER_SCHEMA:
+            continue  # of another version: the segments say the same
         return Ledger(**_with_tuples(header), entries=entries)
     return Ledger()
 
 
+def _with_runs(segment: Segment) -> pa.Table:
+    runs = pa.repeat(pa.scalar(segment.run), segment.entries.num_rows)
+    failed = pc.equal(segment.entries.column("status"), "failed")
+    stored_by = pc.if_else(failed, pa.scalar(None, pa.string()), runs)
+    return pa.table([*segment.entries.columns, runs, stored_by], schema=LEDGER_SCHEMA)
+
+
 def _last_per_uri(rows: pa.Table) -> pa.Table:
-    numbered = pa.table({"uri": rows.column("uri"), "row": np.arange(rows.num_rows)})
-    last = numbered.group_by("uri", use_threads=False).aggregate([("row", "max")])
-    return rows.take(last.column("row_max")).combine_chunks()
+    numbered = rows.select(["uri", "stored_by"]).append_column("row", pa.array(np.arange(rows.num_rows)))
+    last = numbered.group_by("uri", use_threads=False).aggregate([("row", "max"), ("stored_by", "last")])
+    taken = rows.drop_columns(["stored_by"]).take(last.column("row_max"))
+    return taken.append_column(LEDGER_SCHEMA.field("stored_by"), last.column("stored_by_last")).combine_chunks()
 
 
 def _parquet(entries: pa.Table, header: Mapping[str, Any]) -> bytes:
@@ -237,12 +247,18 @@ def _parquet(entries: pa.Table, header: Mapping[str, Any]) -> bytes:
 
 
 def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    data = path.read_bytes()
     try:
-        table = pq.ParquetFile(pa.BufferReader(path.read_bytes())).read(use_threads=False)
-    except pa.ArrowInvalid as error:
-        raise LakeError(f"not a ledger file: {error}", code="lake.damaged-ledger", where=str(path)) from error
-    header: dict[str, Any] = json.loads(table.schema.metadata[_HEADER])
+        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        header: dict[str, Any] = json.loads(table.schema.metadata[_HEADER])
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, f"not a ledger file: {one_line(error)}") from error
     return table.replace_schema_metadata(None), header
+
+
+def _damaged(path: Path, message: str) -> LakeError:
+    hint = "restore the file from a backup of the workspace's `meta` directory"
+    return LakeError(message, code="lake.damaged-ledger", where=str(path), hint=hint)
 
 
 def _with_tuples(header: dict[str, Any]) -> dict[str, Any]:

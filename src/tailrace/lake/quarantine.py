@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tailrace.core.errors import LakeError
+from tailrace.lake.damage import reading_file
 from tailrace.lake.intents import read_ledger
+from tailrace.lake.ledger import Ledger
 from tailrace.lake.paths import Lake, decode_value
 
 QUARANTINE_SCHEMA = pa.schema(
@@ -26,6 +31,7 @@ QUARANTINE_SCHEMA = pa.schema(
         ("ingested_at", pa.timestamp("us")),
     ]
 )
+SUPERSEDED_SCHEMA = pa.schema([(n, pa.string()) for n in ("table", "partition", "uri", "run", "stored_by")])
 
 
 def write_quarantine(path: Path, rows: pa.Table | pa.RecordBatch) -> int:
@@ -36,22 +42,57 @@ def write_quarantine(path: Path, rows: pa.Table | pa.RecordBatch) -> int:
     return path.stat().st_size
 
 
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All quarantine files of a workspace, and which of their entries no longer hold."""
+
+    files: tuple[Path, ...]
+    superseded: pa.Table
+    damaged: tuple[LakeError, ...]
+    "Files and ledgers that cannot be read; the rest can."
+
+
 def read_quarantine(lake: Lake, table: str, partition: str, columns: list[str] | None = None) -> pa.Table:
-    """All valid entries of a partition; without `raw` it stays small."""
+    """All entries of a partition that hold; without `raw` it stays small."""
     directory = lake.meta("quarantine", table, partition)
-    names = read_ledger(lake, table, partition).quarantine
-    schema = QUARANTINE_SCHEMA
-    if columns is not None:
-        schema = pa.schema([schema.field(name) for name in columns])
-    tables = [pq.ParquetFile(directory / name).read(columns=columns).select(schema.names) for name in names]
-    return pa.concat_tables(tables).cast(schema) if tables else schema.empty_table()
+    ledger = read_ledger(lake, table, partition)
+    names = QUARANTINE_SCHEMA.names if columns is None else columns
+    schema = pa.schema([QUARANTINE_SCHEMA.field(n) for n in dict.fromkeys([*names, "uri", "run"])])
+    tables = (pq.ParquetFile(directory / name).read(columns=schema.names) for name in ledger.quarantine)
+    found = pa.concat_tables([schema.empty_table(), *(t.select(schema.names).cast(schema) for t in tables)])
+    runs = {row["uri"]: (row["run"], row["stored_by"]) for row in _read_again(ledger).to_pylist()}
+    pairs = zip(found["uri"].to_pylist(), found["run"].to_pylist(), strict=True)
+    holds = [uri not in runs or run in runs[uri] for uri, run in pairs]
+    return found.filter(pa.array(holds, pa.bool_())).select(names)
 
 
-def quarantine_files(lake: Lake) -> list[Path]:
-    """All files that valid ledger segments name, over all tables and partitions of the workspace."""
-    found: list[Path] = []
+def list_quarantine(lake: Lake) -> Listing:
+    """Files that valid ledger segments name, over all tables and partitions of the workspace."""
+    files: list[Path] = []
+    superseded = [SUPERSEDED_SCHEMA.empty_table()]
+    damaged: list[LakeError] = []
     root = lake.meta_root / "quarantine"
     for directory in sorted(root.glob("*/*")):
         table, partition = decode_value(directory.parent.name), decode_value(directory.name)
-        found.extend(directory / name for name in read_ledger(lake, table, partition).quarantine)
-    return found
+        try:
+            ledger = read_ledger(lake, table, partition)
+        except LakeError as error:
+            damaged.append(error)
+            continue
+        for name in ledger.quarantine:
+            try:
+                with reading_file(directory / name):
+                    pq.read_metadata(directory / name)
+                files.append(directory / name)
+            except LakeError as error:
+                damaged.append(error)
+        again = _read_again(ledger)
+        owner = [pa.array([value] * again.num_rows, pa.string()) for value in (table, partition)]
+        superseded.append(pa.table([*owner, *again.columns], schema=SUPERSEDED_SCHEMA))
+    return Listing(tuple(files), pa.concat_tables(superseded), tuple(damaged))
+
+
+def _read_again(ledger: Ledger) -> pa.Table:
+    """Artifacts of which more than one version was read: only entries of the runs named here hold."""
+    again = ledger.entries.filter(pc.greater(ledger.entries.column("generation"), 1))
+    return again.select(["uri", "run", "stored_by"])

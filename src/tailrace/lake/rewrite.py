@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tailrace.lake.damage import reading_file
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.identity import PREFIX_LENGTH
 from tailrace.lake.types import schema_fingerprint
@@ -42,14 +43,14 @@ def rewrite_without(
     removed: list[ActiveFile] = []
     added: list[DataFile] = []
     for file in files:
-        with pq.ParquetFile(root / file.path) as source:
+        path = f"{file.path.rpartition('/')[0]}/{run}-rewrite-{len(removed) + 1}.parquet"
+        with reading_file(root / file.path), pq.ParquetFile(root / file.path) as source:
             groups = range(source.num_row_groups)
             hits = [_hits(source.read_row_group(g, ["tp_id"]), gone) for g in groups]
             if not any(pc.any(h).as_py() for h in hits):
                 continue
             removed.append(file)
             if not all(pc.all(h).as_py() for h in hits):
-                path = f"{file.path.rpartition('/')[0]}/{run}-rewrite-{len(removed)}.parquet"
                 added.append(_copy_without(source, hits, root, path, file))
     return removed, added
 

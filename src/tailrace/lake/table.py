@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tailrace.core.errors import LakeError
+from tailrace.lake.damage import damaged_log, reading_log
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake
 from tailrace.lake.types import type_name
 
@@ -37,7 +38,13 @@ def open_table(root: Path) -> DeltaTable:
     """The table at its latest version."""
     from deltalake import DeltaTable
 
-    return DeltaTable(str(root))
+    with reading_log(root):
+        delta = DeltaTable(str(root))
+    # delta-rs takes a commit that a crash left empty for one that did nothing.
+    last = root / "_delta_log" / f"{delta.version():020d}.json"
+    if last.exists() and not last.stat().st_size:
+        raise damaged_log(root, "the last commit is empty")
+    return delta
 
 
 def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from tailrace.core.errors import QueryError
+from tailrace.core.errors import LakeError, QueryError
 from tailrace.core.registry import ALIASES, nearest
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ QUARANTINE = "tp_quarantine"
 PRUNE_FROM = 8
 "Files: below this, looking at statistics costs more than opening them."
 _STUBS = "tailrace_stub"
+_OWN = "tailrace_own"
+"Schema of what views need and people do not look at."
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CATALOGUE = re.compile(r"\b(show|information_schema|duckdb_\w+|pragma|summarize|describe|desc)\b", re.IGNORECASE)
 _READS = re.compile(r"\b(from|join|table|into|with|copy|pivot\w*|unpivot)\b", re.IGNORECASE)
@@ -56,6 +58,8 @@ class Engine:
         self.connection.execute("SET TimeZone = 'UTC'")
         # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
         self.connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
+        self.warnings: list[str] = []
+        "What had to be left out, in words for people."
         self.snapshots: dict[str, Snapshot | None] = {}
         self.narrowed: dict[str, str] = {}
         "Views that lack files the last statement did not need: view → table."
@@ -79,6 +83,8 @@ class Engine:
             return Result(names, types, self._rows(cursor))
         except duckdb.CatalogException as error:
             raise _refused(error, self._guess(str(error))) from None
+        except LakeError as error:
+            raise QueryError(error.message, code=error.code, where=error.where, hint=error.hint) from error
         except duckdb.Error as error:
             raise _refused(error) from None
 
@@ -99,7 +105,10 @@ class Engine:
     def _names(self) -> frozenset[str]:
         from tailrace.lake.snapshot import tables
 
-        return frozenset({*self.declared(), *tables(self.lake), QUARANTINE})
+        stored = tables(self.lake)
+        # Names that differ in case only are one to DuckDB: rows come before a declaration without any.
+        folded = {name.lower() for name in stored}
+        return frozenset({*(n for n in self.declared() if n.lower() not in folded), *stored, QUARANTINE})
 
     def _make_views(self, statement: str) -> None:
         words = {w.lower() for w in _WORD.findall(statement)}
@@ -111,16 +120,21 @@ class Engine:
             for view, table in candidates.items()
             if (view.lower() in words if _WORD.fullmatch(view) else view.lower() in lowered)
         }
+        named = {*wanted, *self.narrowed}
         if _CATALOGUE.search(statement):
-            wanted |= {n: n for n in self._names()}
-        for view in [v for v in wanted if v == QUARANTINE]:
-            del wanted[view]
+            wanted |= {n: n for n in self._names() if n in wanted or self._is_readable(n)}
+        if wanted.pop(QUARANTINE, None):
             self._make_quarantine()
         # A view or macro of the user's may look at one that an earlier statement has narrowed.
         wanted = self.narrowed | wanted
         pruned = self._pruned(statement, wanted)
         for view, table in wanted.items():
-            self._make_view(view, table, pruned.get(view))
+            try:
+                self._make_view(view, table, pruned.get(view))
+            except LakeError as error:
+                if view in named:
+                    raise
+                self._leave_out(view, error)
         self.narrowed = {view: wanted[view] for view in pruned}
 
     def _listed(self, statement: str) -> frozenset[str]:
@@ -133,6 +147,18 @@ class Engine:
 
             self.snapshots[table] = snapshot(self.lake, table) if table in tables(self.lake) else None
         return self.snapshots[table]
+
+    def _is_readable(self, table: str) -> bool:
+        """A listing of all tables goes on without those that cannot be read."""
+        try:
+            self._snapshot(table)
+        except LakeError as error:
+            self._leave_out(table, error)
+            return False
+        return True
+
+    def _leave_out(self, table: str, error: LakeError) -> None:
+        self.warnings.append(f"table {table} is left out: {error}")
 
     def _pruned(self, statement: str, wanted: Mapping[str, str]) -> dict[str, pa.Table]:
         """Files per view that survive the statement's filters; views not named keep all of theirs."""
@@ -181,7 +207,11 @@ class Engine:
                 for name, kind in types.items()
             )
             body = f"SELECT * FROM read_parquet([{paths}], schema = MAP {{{entries}}})"
-        self.connection.execute(f"CREATE OR REPLACE VIEW {quoted(view)} AS {body}")
+        try:
+            self.connection.execute(f"CREATE OR REPLACE VIEW {quoted(view)} AS {body}")
+        except duckdb.IOException as error:
+            hint = "restore the file from a backup; other tables are not affected"
+            raise LakeError(str(error).splitlines()[0], code="lake.damaged-file", hint=hint) from None
 
     def _declared_schema(self, table: str) -> pa.Schema:
         from tailrace.core.arrow import arrow_schema
@@ -189,15 +219,25 @@ class Engine:
         return arrow_schema(self.declared()[table])
 
     def _make_quarantine(self) -> None:
-        from tailrace.lake.quarantine import QUARANTINE_SCHEMA, quarantine_files
+        from tailrace.lake.quarantine import QUARANTINE_SCHEMA, list_quarantine
         from tailrace.query.types import duckdb_type, literal, quoted
 
-        paths = quarantine_files(self.lake)
-        if paths:
-            body = f"SELECT * FROM read_parquet([{', '.join(literal(str(p)) for p in paths)}])"
+        listing = list_quarantine(self.lake)
+        self.warnings.extend(f"left out of {QUARANTINE}: {error}" for error in listing.damaged)
+        if listing.files:
+            body = f"SELECT * FROM read_parquet([{', '.join(literal(str(p)) for p in listing.files)}]) AS entry"
         else:
             body = "SELECT " + ", ".join(f"NULL::{duckdb_type(f)} AS {quoted(f.name)}" for f in QUARANTINE_SCHEMA)
             body += " WHERE false"
+        if listing.files and listing.superseded.num_rows:
+            # Of an artifact that was read again only the entries of the last reading hold.
+            self.connection.register("tailrace_listing", listing.superseded)
+            self.connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_OWN}")
+            self.connection.execute(f"CREATE OR REPLACE TABLE {_OWN}.taken AS FROM tailrace_listing")
+            self.connection.unregister("tailrace_listing")
+            body += f""" ANTI JOIN {_OWN}.taken ON entry."table" = taken."table" AND entry.uri = taken.uri
+                AND entry."partition" = taken."partition"
+                AND entry.run <> taken.run AND entry.run IS DISTINCT FROM taken.stored_by"""
         self.connection.execute(f"CREATE OR REPLACE VIEW {QUARANTINE} AS {body}")
 
 

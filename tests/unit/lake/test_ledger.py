@@ -2,9 +2,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -95,6 +98,24 @@ def test_damaged_segment_is_named(tmp_path: Path) -> None:
     with pytest.raises(LakeError) as error:
         book.load_ledger(tmp_path, 1, True)
     assert error.value.code == "lake.damaged-ledger"
+
+
+def test_foreign_parquet_is_no_segment(tmp_path: Path, make_entry: MakeEntry) -> None:
+    path = book.segment_path(tmp_path, 1)
+    header = pq.read_schema(pa.BufferReader(book.segment_bytes(segment(1, [make_entry("u")])))).metadata
+    for foreign in (pa.table({"a": [1]}), pa.table({"a": [1]}).replace_schema_metadata(header)):
+        pq.write_table(foreign, path)
+        with pytest.raises(LakeError, match="not a ledger") as error:
+            book.load_ledger(tmp_path, 1, True)
+        assert (error.value.code, error.value.where) == ("lake.damaged-ledger", str(path))
+
+
+def test_the_run_that_read_and_the_run_that_stored(make_entry: MakeEntry) -> None:
+    good, bad = make_entry("u"), replace(make_entry("u"), status="failed")
+    first, second = segment(1, [good]), replace(segment(2, [bad]), run="later")
+    for ledger in (Ledger().fold([first, second]), Ledger().fold([first]).fold([second])):
+        assert [(r["run"], r["stored_by"]) for r in ledger.entries.to_pylist()] == [("later", "run")]
+    assert Ledger().fold([second]).entries.column("stored_by").to_pylist() == [None]
 
 
 def test_segments_at_or_below_the_fold_are_not_read(tmp_path: Path, make_entry: MakeEntry) -> None:

@@ -1,0 +1,88 @@
+"""A damaged lake: the file is named, in one line, and what is whole goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from logfiles import access_lines, today, write
+from world import World
+
+from tailrace.core import LakeError, QueryError
+from tailrace.query.engine import Engine
+
+TABLES = ("apache_access_log", "nginx_access_log")
+
+
+@pytest.fixture
+def filled(world: World, tmp_path: Path) -> World:
+    """Two tables with two commits each."""
+    world.write_config(
+        "\n".join(f'partition "{t}" "p" {{ source "file" {{ paths = ["{tmp_path}/logs"] }} }}' for t in TABLES)
+    )
+    for name in ("a", "b"):
+        write(tmp_path / "logs" / f"{name}.log", access_lines(today(), 5))
+        assert all(report.clean for report in world.collect())
+    return world
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:40])
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("damage", "number"),
+    [(cut, 0), (cut, 1), (cut, 2), (empty, 0), (empty, 2), (Path.unlink, 0), (Path.unlink, 1)],
+)
+def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], number: int) -> None:
+    path = filled.lake.table_root("nginx_access_log") / "_delta_log" / f"{number:020d}.json"
+    damage(path)
+    made = Engine(filled.lake)
+    with pytest.raises(QueryError) as raised:
+        list(made.run("select count(*) from nginx_access_log"))
+    assert raised.value.code == "lake.damaged-log"
+    assert raised.value.where == str(path)
+    assert len(str(raised.value).splitlines()) == 1
+    assert "unknown" not in str(raised.value)
+    listed = [name for result in Engine(filled.lake).run("show tables") for (name,) in result.rows]
+    assert listed == ["apache_access_log", "tp_quarantine"]
+    (described,) = made.run("describe apache_access_log")
+    assert len(list(described.rows)) > 20
+    assert any("nginx_access_log" in warning for warning in made.warnings)
+    whole, broken = filled.collect()
+    assert whole.clean
+    assert isinstance(broken.error, LakeError)
+    assert (broken.error.code, broken.error.where) == ("lake.damaged-log", str(path))
+
+
+@pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
+def test_a_broken_data_file_is_named(filled: World, damage: Callable[[Path], None], tmp_path: Path) -> None:
+    root = filled.lake.table_root("nginx_access_log")
+    paths = sorted(root.rglob("*.parquet"))
+    for path in paths:
+        damage(path)
+    with pytest.raises(QueryError, match=r"\.parquet") as raised:
+        filled.query("select max(tp_id) from nginx_access_log")
+    assert len(str(raised.value).splitlines()) == 1
+    listed = [name for result in Engine(filled.lake).run("show tables") for (name,) in result.rows]
+    assert {*listed, "nginx_access_log"} == {*TABLES, "tp_quarantine"}
+    write(tmp_path / "logs" / "a.log", access_lines(today(), 6))
+    whole, broken = filled.collect()
+    assert whole.clean
+    assert isinstance(broken.error, LakeError)
+    assert broken.error.code == "lake.damaged-file"
+    assert broken.error.where in map(str, paths)
+
+
+def test_a_broken_ledger_is_named(filled: World) -> None:
+    path = filled.lake.meta("ledger", "nginx_access_log", "p") / "000000000001.parquet"
+    cut(path)
+    whole, broken = filled.collect()
+    assert whole.clean
+    assert broken.error is not None
+    assert (broken.error.code, broken.error.where, broken.error.exit_code) == ("lake.damaged-ledger", str(path), 5)
