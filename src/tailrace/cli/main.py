@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
 
 import click
 
@@ -71,6 +72,10 @@ def report(error: TailraceError) -> None:
         hint = part.hint or hint_for(part.code, str(part))
         if hint:
             click.echo(f"  hint: {hint}", err=True)
+    current = click.get_current_context(silent=True)
+    context = current.find_object(Context) if current else None
+    if context and context.verbose >= 2 and error.__cause__ is not None:
+        traceback.print_exception(error.__cause__)
 
 
 def _run(arguments: list[str]) -> None:

@@ -15,13 +15,12 @@ from tailrace.config.places import Report, meant
 from tailrace.config.syntax import Block
 from tailrace.config.values import Setting, Settings, Value
 from tailrace.core import registry
-from tailrace.core.columns import SYNONYMS, TYPES, Column
+from tailrace.core.columns import SYNONYMS, TYPES, Column, is_column_name
 from tailrace.core.formats import Jsonl
 from tailrace.core.table import TP_COLUMNS, Common, Table
 
 _DECIMAL = re.compile(r"decimal(\(\d+\s*,\s*\d+\))?")
 _TIMES = ("timestamp", "time", "ts")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _MAPPED = (
     "tp_timestamp", "tp_source_ip", "tp_destination_ip", "tp_ips", "tp_akas", "tp_tags", "tp_domains", "tp_emails",
     "tp_usernames",
@@ -141,7 +140,7 @@ class Tables:
 
     def _can_name(self, name: str, block: Block) -> bool:
         """Is this a name that a column may have? If not, the report says why."""
-        if not name or name != name.strip() or _CONTROL.search(name):
+        if not is_column_name(name):
             hint = "a name is not empty, has no blanks around it and no control characters in it"
             self.report.error(block.label_places[0], f"{name!r} cannot name a column", "bad-name", hint)
         elif name.lower().startswith("tp_") and name not in _MAPPED and name != "tp_index":

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 TYPES = frozenset({
     "boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint", "hugeint",
     "float", "double", "varchar", "json", "uuid", "time", "interval", "cidr", "inet", "blob", "date", "timestamp",
@@ -93,6 +95,11 @@ def leaves(columns: tuple[Column, ...], prefix: str = "") -> Iterator[tuple[str,
             yield from leaves(column.type.columns, f"{path}.")
         else:
             yield path, column
+
+
+def is_column_name(name: str) -> bool:
+    """Can a column be called so? Not empty, no blanks around it, no control characters in it."""
+    return bool(name) and name == name.strip() and not _CONTROL.search(name)
 
 
 def camel(name: str) -> str:

@@ -87,6 +87,10 @@ class Known(NamedTuple):
     generation: int
     taken_from: datetime | None = None
     taken_to: datetime | None = None
+    size: int = 0
+    rows: int = 0
+    stored_by: str | None = None
+    "The run whose rows are stored; None when no version could be read."
 
 
 @dataclass(frozen=True, slots=True)

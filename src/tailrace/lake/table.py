@@ -96,9 +96,17 @@ def missing_fields(stored: pa.Schema, wanted: pa.Schema, where: str) -> list[pa.
 
 def _missing(stored: list[pa.Field], wanted: list[pa.Field], prefix: str, where: str) -> list[pa.Field]:
     by_name = {f.name: f for f in stored}
+    spelled = {f.name.lower(): f.name for f in stored}
     found: list[pa.Field] = []
     for field in wanted:
         old = by_name.get(field.name)
+        if old is None and field.name.lower() in spelled:
+            raise LakeError(
+                f"column {prefix}{field.name} is stored as {prefix}{spelled[field.name.lower()]}",
+                code="lake.case-change",
+                where=where,
+                hint="SQL does not tell upper case from lower: keep the stored spelling",
+            )
         if old is None:
             found.append(field)
         elif pt.is_struct(old.type) and pt.is_struct(field.type):

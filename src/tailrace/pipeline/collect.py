@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.config.model import Config, PartitionSpec
 from tailrace.config.tables import tables_for
-from tailrace.core import LakeError, Table, TailraceError, TimeRange
+from tailrace.core import ConfigError, LakeError, Table, TailraceError, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.core.errors import one_line
 from tailrace.lake.commit import PartitionWriter
@@ -20,6 +20,7 @@ from tailrace.lake.intents import read_ledger
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 from tailrace.lake.runs import new_run_id
+from tailrace.lake.snapshot import tables
 from tailrace.pipeline.failure import JVM_DIED, spark_failure
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.plan import by_day, plan_groups
@@ -89,6 +90,7 @@ class Collection:
     ) -> None:
         self.lake, self.config, self.options = lake, config, options
         self.session, self.progress = session, progress
+        self.stored = {name.lower(): name for name in tables(lake)}
         self.pool = ThreadPoolExecutor(JOBS_AT_ONCE, thread_name_prefix="job")
         self.sent: dict[Future[list[UnitResult]], _Sent] = {}
         self.reports: list[PartitionReport] = []
@@ -119,8 +121,8 @@ class Collection:
             try:
                 held.enter_context(partition_lock(self.lake, spec.table, spec.name, self.options.command))
                 active = self._prepare(spec, report, held, began)
-            except (TailraceError, OSError) as error:
-                report.error = error if isinstance(error, TailraceError) else _not_stored(error)
+            except Exception as error:
+                report.error = _failure(error)
                 report.seconds = time.monotonic() - began
                 self.progress.update(report)
                 return
@@ -134,6 +136,7 @@ class Collection:
         """Lists, plans and sends the jobs of one partition; None when its sources hold nothing at all."""
         table = tables_for(self.config, spec.table)
         now = datetime.now(UTC).replace(tzinfo=None)
+        self._check_name(table.name, spec)
         ledger = read_ledger(self.lake, table.name, spec.name)
         window = listing_window(self.options.window, ledger, now)
         listed = list_sources(spec, table, window, report)
@@ -145,15 +148,29 @@ class Collection:
         publisher = Publisher(spec, writer, report, range_notes(window, ledger))
         active = _Active(report, publisher, held, began)
         wanted = still_to_read(listed.artifacts, publisher.known, self.options.window)
+        ready: list[_Sent] = []
         for rows, items in wanted.items():
             job = self._job(spec, table, listed, run, now, rows)
             report.wanted += len(items)
             report.wanted_bytes += sum(w.artifact.size for w in items)
             for group in plan_groups(items, self.options.cores, active.numbers):
                 active.numbers += len(group.units)
-                self._send(_Sent(active, job, group.units))
+                ready.append(_Sent(active, job, group.units))
         report.unchanged = report.discovered - report.wanted
+        for sent in ready:
+            self._send(sent)
         return active
+
+    def _check_name(self, name: str, spec: PartitionSpec) -> None:
+        twin = self.stored.get(name.lower(), name)
+        if twin != name:
+            declared = self.config.table(name)
+            raise ConfigError(
+                f"table {name} already exists in the lake as '{twin}'",
+                code="config.duplicate-name",
+                where=str(declared.where if declared else spec.where),
+                hint="SQL does not tell upper case from lower: use the lake's spelling, or another name",
+            )
 
     def _job(self, spec: PartitionSpec, table: Table, listed: Listed, run: str, now: datetime, rows: TimeRange) -> Job:
         return Job(
@@ -238,8 +255,8 @@ class Collection:
         except OSError as error:
             message = f"{error.strerror or one_line(error)}: the commit was not made"
             active.report.troubles.append(Trouble(active.report.name, message, "lake.io"))
-        except LakeError as error:
-            active.report.error = active.report.error or error
+        except Exception as error:
+            active.report.error = active.report.error or _failure(error)
 
     def _end(self, active: _Active) -> None:
         with active.held:
@@ -248,8 +265,20 @@ class Collection:
             except OSError as error:
                 message = f"cannot clear away temporary files: {error.strerror or one_line(error)}"
                 active.report.troubles.append(Trouble(active.report.name, message, "lake.io"))
+            except Exception as error:
+                active.report.error = active.report.error or _failure(error)
         active.report.seconds = time.monotonic() - active.began
 
 
-def _not_stored(error: OSError) -> LakeError:
-    return LakeError(error.strerror or one_line(error), code="lake.io", where=error.filename)
+def _failure(error: Exception) -> TailraceError:
+    """What ends one partition and lets the others go on."""
+    if isinstance(error, TailraceError):
+        return error
+    if isinstance(error, OSError):
+        return LakeError(error.strerror or one_line(error), code="lake.io", where=error.filename)
+    message = f"{type(error).__name__}: {one_line(error)}".split(": 0: ")[0]
+    unexpected = TailraceError(
+        message, code="collect.unexpected", hint="this should not happen; -vv shows where it did"
+    )
+    unexpected.__cause__ = error
+    return unexpected

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from tailrace.core import Artifact, Column, Format, Table, TailraceError
+from tailrace.core.columns import is_column_name
 from tailrace.formats import decoder
 from tailrace.formats.base import CorruptStream
 from tailrace.formats.stream import open_streams
@@ -33,6 +34,8 @@ def with_inferred(table: Table, stored: pa.Schema | None, samples: Iterable[Samp
     for column in (*_stored(stored), *_learned(table, samples)):
         name = column.name.lower()
         mapped = any(fnmatchcase(column.name, glob) for glob in table.map_fields)
+        # Other fields stay in tp_extra; so does one that differs from a column in case only.
+        mapped = mapped and is_column_name(column.name)
         if mapped and name not in taken and column.name not in sources and not name.startswith("tp_"):
             taken.add(name)
             added.append(column)
@@ -52,10 +55,18 @@ def _learned(table: Table, samples: Iterable[Sampled]) -> list[Column]:
     kinds: dict[str, set[str]] = {}
     for artifact, fmt in islice(samples, SAMPLE_ARTIFACTS):
         for text in _extras(bare, artifact, fmt):
-            for name, value in msgspec.json.decode(text).items():
+            for name, value in _fields(text).items():
                 if name not in ("tp_misfit", "tp_rest"):
                     kinds.setdefault(name, set()).add(_kind(value))
     return [Column(name, _type(seen - {"null"})) for name, seen in kinds.items()]
+
+
+def _fields(text: str) -> dict[str, object]:
+    try:
+        fields: dict[str, object] = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        return {}  # such as 1e400: the record itself is judged by the task that reads it
+    return fields
 
 
 def _extras(bare: Table, artifact: Artifact, fmt: Format) -> Iterator[str]:

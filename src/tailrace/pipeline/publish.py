@@ -18,6 +18,7 @@ from tailrace.pipeline.job import Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.report import PartitionReport, Trouble
 
 Done = tuple[Job, Unit, UnitResult]
+SHRUNK = "data.shrunk-artifact"
 MANY_INDEXES = 1_000
 "Values of tp_index in one run beyond which somebody should think again: each has files of its own per day."
 
@@ -32,6 +33,7 @@ class Publisher:
         self.known = writer.ledger().known()
         self.days: set[date] = set()
         self.indexes: set[str] = set()
+        self.shrunk = 0
 
     def publish(self, done: Sequence[Done]) -> None:
         """One commit of everything that these units wrote."""
@@ -98,14 +100,32 @@ class Publisher:
             report.counts.add(outcome.counts)
             if outcome.status != "ok":
                 self._trouble(artifact, outcome)
+            self._note_shrunk(artifact, outcome)
 
     def _trouble(self, artifact: Artifact, outcome: Outcome) -> None:
         failed = outcome.status == "failed"
         self.report.failed += failed
         self.report.partial += not failed
-        kept = "nothing of it was stored" if failed else "its whole records were stored"
+        before = self.known.get(artifact.uri)
+        kept = "its whole records were stored"
+        if failed:
+            has_rows = before is not None and before.stored_by is not None
+            kept = "the rows of its earlier version are kept" if has_rows else "nothing of it was stored"
         code = f"data.{outcome.status}-artifact"
         self.report.troubles.append(Trouble(artifact.location, f"{outcome.reason}; {kept}", code))
+
+    def _note_shrunk(self, artifact: Artifact, outcome: Outcome) -> None:
+        """Whoever truncates a log loses the rows of what it held before."""
+        before = self.known.get(artifact.uri)
+        if outcome.status == "failed" or before is None or not before.rows or artifact.size >= before.size:
+            return
+        self.shrunk += 1
+        what = "it is" if self.shrunk == 1 else f"it and {self.shrunk - 1:,} more artifacts are"
+        message = f"{what} smaller than when last collected; the earlier rows were replaced"
+        if self.shrunk == 1:
+            hint = "for logs that are truncated on rotation collect the rotated files instead"
+            self.report.advice.append(Trouble(artifact.location, message, SHRUNK, hint))
+        next(advice for advice in self.report.advice if advice.code == SHRUNK).message = message
 
     def _note_days(self, days: Iterable[date]) -> None:
         self.days.update(days)

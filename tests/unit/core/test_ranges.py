@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
 import pytest
@@ -34,7 +35,5 @@ def test_what_is_no_time_is_a_usage_error(text: str) -> None:
 
 @given(st.text() | st.from_regex(r"T-[0-9]{1,30}[YmWdHMS]|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?([+-]\d\d:\d\d)?"))
 def test_any_text_is_a_time_or_a_usage_error(text: str) -> None:
-    try:
+    with suppress(UsageError):
         assert parse_time(text, NOW).tzinfo is None
-    except UsageError as error:
-        assert error.code == "usage.bad-time"
