@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
 from commandline import Home
+from hypothesis import settings
 from world import World
 
 # A busy machine is no failure: how long an example takes is not what these tests are about.

@@ -199,9 +199,7 @@ def test_bom_is_no_part_of_the_first_line(case: Case) -> None:
 
 @every_format
 def test_invalid_utf8_is_kept_and_flagged(case: Case) -> None:
-    data = document(
-        case, [case.text("a", 1, "fine"), case.text("b", 2, "<bytes>"), case.text("c", 3, "fine")]
-    )
+    data = document(case, [case.text("a", 1, "fine"), case.text("b", 2, "<bytes>"), case.text("c", 3, "fine")])
     batches = decoded(case, data.replace(b"<bytes>", b"\xff\xfe"))
     assert [row[1:4] for row in rows_of(batches)] == [
         ("a", 1, "fine"), ("b", 2, "\ufffd\ufffd"), ("c", 3, "fine")

@@ -30,9 +30,7 @@ Rows = Counter[tuple[str, str]]
 def start(home: Path, run: str, partition: str = "main", **env: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), **env}
     command = [sys.executable, str(SCRIPT), str(home), run, partition]
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def collect(home: Path, run: str, partition: str = "main", **env: str) -> tuple[int, str]:

@@ -47,8 +47,7 @@ def read(name: str) -> list[dict[str, Any]]:
     for batch in decoder(table, table.format).decode(Chunks([data])):
         entries += rows_of(table, batch)
         entries += [
-            {"at": bad.position, "refused": bad.reason, "raw": bad.raw.decode(errors="replace")}
-            for bad in batch.bad
+            {"at": bad.position, "refused": bad.reason, "raw": bad.raw.decode(errors="replace")} for bad in batch.bad
         ]
     return sorted(entries, key=lambda entry: int(entry["at"]))
 

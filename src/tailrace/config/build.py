@@ -54,9 +54,7 @@ class Builder:
             self._format(block)
         tables = Tables(self.report, self.evaluator, self.formats)
         for block in self._of("table"):
-            self.tables.add(
-                (table_name(block.labels[0]),), tables.read(block, self.settings(block)), block.where
-            )
+            self.tables.add((table_name(block.labels[0]),), tables.read(block, self.settings(block)), block.where)
         sources = Sources(self.report, self.settings, self.connection, self.formats)
         for block in self._of("source"):
             sources.declare(block)
@@ -186,11 +184,7 @@ class Builder:
         base = self.settings(block).get("base")
         if base is None or base.value is None:
             return None
-        if (
-            isinstance(base.value, Reference)
-            and len(base.value.path) == 2
-            and base.value.path[0] == "workspace"
-        ):
+        if isinstance(base.value, Reference) and len(base.value.path) == 2 and base.value.path[0] == "workspace":
             return base.value.path[1]
         self.report.error(base.where, "'base' must be a workspace", "wrong-type", "write workspace.name")
         return None
@@ -205,7 +199,5 @@ class Builder:
         path = values.pop("path", None)
         values.pop("connection", None)
         name = chain[0].labels[0]
-        spec = WorkspaceSpec(
-            name, path if isinstance(path, str) else None, connection, values, chain[0].where
-        )
+        spec = WorkspaceSpec(name, path if isinstance(path, str) else None, connection, values, chain[0].where)
         self.workspaces.add((name,), spec, chain[0].where)

@@ -171,9 +171,7 @@ def checked(given: Settings, declared: Attrs, report: Report) -> dict[str, Value
     values: dict[str, Value] = {}
     for name, setting in given.items():
         if name not in declared:
-            report.error(
-                setting.name_where, f"unknown attribute '{name}'", "unknown-attribute", meant(name, declared)
-            )
+            report.error(setting.name_where, f"unknown attribute '{name}'", "unknown-attribute", meant(name, declared))
         elif setting.value is not None:
             try:
                 values[name] = fitted(setting, declared[name].kind, report)
@@ -209,9 +207,7 @@ def fitted(setting: Setting, kind: str, report: Report) -> Value:
         "number": "a number", "map": "a map of texts",
     }[kind]  # fmt: skip
     hint = f'write {setting.name} = "{value}"' if isinstance(value, Reference) and kind == "text" else None
-    raise report.make(
-        setting.where, f"'{setting.name}' must be {wanted}, not {called(value)}", "wrong-type", hint
-    )
+    raise report.make(setting.where, f"'{setting.name}' must be {wanted}, not {called(value)}", "wrong-type", hint)
 
 
 def _word(value: Value) -> Value:
@@ -220,8 +216,6 @@ def _word(value: Value) -> Value:
 
 def _no_bare_names(setting: Setting, value: Value, report: Report) -> None:
     if isinstance(value, Reference) and not is_block_reference(value):
-        raise report.make(
-            value.where, f"unknown name '{value}'", "unknown-name", f'for a text, write "{value}"'
-        )
+        raise report.make(value.where, f"unknown name '{value}'", "unknown-name", f'for a text, write "{value}"')
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         _no_bare_names(setting, inner, report)

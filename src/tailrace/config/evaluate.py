@@ -68,9 +68,7 @@ class Evaluator:
         try:
             if given is None and attribute is None:
                 raise ValueError(f"var.{name} has no default and TAILRACE_VAR_{name} is not set")
-            self._found[key] = (
-                given if given is not None or attribute is None else self.value(attribute.expression)
-            )
+            self._found[key] = given if given is not None or attribute is None else self.value(attribute.expression)
         except Problem as problem:
             self._failed[key] = problem
             raise

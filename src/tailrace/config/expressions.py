@@ -14,9 +14,7 @@ from tailrace.config.values import Object, Reference, Value, called, shown
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_WRAPPERS = frozenset(
-    {"expression", "literal_value", "template_expr", "collection_value", "operation", "for_expr"}
-)
+_WRAPPERS = frozenset({"expression", "literal_value", "template_expr", "collection_value", "operation", "for_expr"})
 _BRACKETS = frozenset("()[]{},") | {"tuple_start", "tuple_end", "object_start", "object_end", "comment"}
 
 Scope = Mapping[str, Value]
@@ -106,7 +104,10 @@ class Evaluation:
         inner = step.children[0]
         if inner.type == "legacy_index":
             return int(self.source.word(inner)[1:])
-        key = self.node(next(child for child in inner.children if child.type == "expression"), scope)
+        expression = next((child for child in inner.children if child.type == "expression"), None)
+        if expression is None:
+            raise self.problem(step, "expected a text or a number between the brackets")
+        key = self.node(expression, scope)
         if isinstance(key, (str, int, float)) and not isinstance(key, bool):
             return key
         raise self.problem(step, f"expected a text or a number between the brackets, found {called(key)}")
@@ -122,9 +123,7 @@ class Evaluation:
                 step, f"unknown name '{head}.{key}'", meant(key, self.names.named[head]), "unknown-name"
             ) from None
         except ValueError as error:
-            raise self.problem(
-                step, f"cannot evaluate {head}.{key}: {error}", code="circular-reference"
-            ) from None
+            raise self.problem(step, f"cannot evaluate {head}.{key}: {error}", code="circular-reference") from None
 
     def _splat(self, value: Value, splat: Node, rest: Sequence[Node], scope: Scope) -> Value:
         steps = [*splat.children[0].children[1:], *rest]
@@ -154,14 +153,10 @@ class Evaluation:
             return pieces[0]
         holes = [child for child in node.children if child.type == "template_interpolation"]
         if len(holes) != pieces.count(None):
-            raise self.problem(
-                node, "an interpolation in this text is empty", "write a name between '${' and '}'"
-            )
+            raise self.problem(node, "an interpolation in this text is empty", "write a name between '${' and '}'")
         values = [next((c for c in hole.children if c.type == "expression"), None) for hole in holes]
         if None in values:
-            raise self.problem(
-                node, "an interpolation in this text is empty", "write a name between '${' and '}'"
-            )
+            raise self.problem(node, "an interpolation in this text is empty", "write a name between '${' and '}'")
         results = [self.node(value, scope) for value in values if value is not None]
         if len(results) == 1 and not any(pieces):
             return results[0]
@@ -200,9 +195,7 @@ class Evaluation:
         function, least, most = FUNCTIONS[name]
         arguments = self._arguments(node, scope)
         if not least <= len(arguments) <= most:
-            wanted = (
-                str(least) if least == most else f"at least {least}" if most > 9 else f"{least} to {most}"
-            )
+            wanted = str(least) if least == most else f"at least {least}" if most > 9 else f"{least} to {most}"
             raise self.problem(node, f"{name}() takes {wanted} arguments, not {len(arguments)}")
         try:
             return function(self.around, self.source.text.directory, *arguments)

@@ -39,9 +39,7 @@ class Formats:
             case "json":
                 if not self._keys_fit(settings):
                     return None
-                return Json(
-                    _str(values, "records"), _str(values, "keys") or "same", _pairs(values, "field_map")
-                )
+                return Json(_str(values, "records"), _str(values, "keys") or "same", _pairs(values, "field_map"))
             case "jsonl":
                 return (
                     Jsonl(_str(values, "keys") or "same", _pairs(values, "field_map"))

@@ -61,9 +61,7 @@ def _map(value: Value) -> dict[str, Value]:
 def _env(around: Surroundings, _: str, name: Value, default: Value = None) -> Value:
     found = around.environ.get(_text(name), default)
     if found is None:
-        raise ValueError(
-            f"the environment variable {name} is not set; a second argument is used in its place"
-        )
+        raise ValueError(f"the environment variable {name} is not set; a second argument is used in its place")
     return found
 
 
@@ -127,9 +125,7 @@ def _formatdate(around: Surroundings, _: str, pattern: Value, moment: Value) -> 
         if token is not None:
             return _date_part(token, when)
         if other.isalpha():
-            raise ValueError(
-                f"'{other}' has no meaning in a date pattern; put plain letters between single quotes"
-            )
+            raise ValueError(f"'{other}' has no meaning in a date pattern; put plain letters between single quotes")
         return other
 
     return _DATE_PART.sub(part, _text(pattern))

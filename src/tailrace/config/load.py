@@ -84,9 +84,7 @@ def _parse(text: Text, report: Report) -> Block:
     try:
         text.data.decode()
     except UnicodeDecodeError as error:
-        raise report.make(
-            text.where(error.start), "the file is not UTF-8", "encoding", "save it as UTF-8"
-        ) from None
+        raise report.make(text.where(error.start), "the file is not UTF-8", "encoding", "save it as UTF-8") from None
     nul = text.data.find(b"\0")
     if nul >= 0:
         raise report.make(text.where(nul), "the file holds a NUL byte", "encoding", "save it as UTF-8")

@@ -170,12 +170,7 @@ class Partitions:
             if table and sources
             else None
         )
-        if (
-            table is None
-            or spec is None
-            or spec.format is not None
-            or registry.find_table(table.name) is not None
-        ):
+        if table is None or spec is None or spec.format is not None or registry.find_table(table.name) is not None:
             return
         for source in sources:
             if source.format is None:

@@ -11,9 +11,7 @@ from tailrace.core.errors import ConfigError
 from tailrace.core.registry import nearest
 
 SECRET_NAME = re.compile(r"secret|token|password|credential|key", re.IGNORECASE)
-_SECRET_TEXT = re.compile(
-    r"(\w*(?:secret|token|password|credential|key)\w*\s*[=:]\s*[\"`])([^\"`]*)", re.IGNORECASE
-)
+_SECRET_TEXT = re.compile(r"(\w*(?:secret|token|password|credential|key)\w*\s*[=:]\s*[\"`])([^\"`]*)", re.IGNORECASE)
 _WIDEST_EXCERPT = 160
 
 
@@ -32,9 +30,7 @@ class Where:
 class Problem(ConfigError):
     """One thing that is wrong in a configuration file, with the line it stands on and a caret."""
 
-    def __init__(
-        self, message: str, code: str, place: Where, hint: str | None = None, excerpt: str = ""
-    ) -> None:
+    def __init__(self, message: str, code: str, place: Where, hint: str | None = None, excerpt: str = "") -> None:
         super().__init__(message, code=code, where=str(place), hint=hint)
         self.place = place
         self.excerpt = excerpt
@@ -80,9 +76,7 @@ class Text:
         """The line of a place and a caret below it; secrets on it are starred out."""
         start = self._starts[where.line - 1]
         end = self.data.find(b"\n", start)
-        line = (
-            self.data[start : end if end >= 0 else None].decode(errors="replace").rstrip().replace("\t", " ")
-        )
+        line = self.data[start : end if end >= 0 else None].decode(errors="replace").rstrip().replace("\t", " ")
         line = _SECRET_TEXT.sub(lambda match: match[1] + "*" * len(match[2]), line)
         first = max(0, where.column - _WIDEST_EXCERPT // 2) if len(line) > _WIDEST_EXCERPT else 0
         shown = line[first : first + _WIDEST_EXCERPT]

@@ -107,9 +107,7 @@ class _Scanner:
                     raw_map_at = at if match["name"] in RAW_MAPS else -1
         if opened:
             sign = opened[-1].sign.decode()
-            raise self.problem(
-                opened[-1].at, f"'{sign}' is never closed", f"add the '{_pair(sign)}' that ends it"
-            )
+            raise self.problem(opened[-1].at, f"'{sign}' is never closed", f"add the '{_pair(sign)}' that ends it")
         if interpolation is not None:
             raise self._open_interpolation(interpolation)
         return len(self.data)
@@ -149,9 +147,7 @@ class _Scanner:
             if match is None or match[0].endswith(b"\n"):
                 if interpolation is not None:
                     raise self._open_interpolation(interpolation)
-                raise self.problem(
-                    start, "text is never closed", "add '\"' at its end; write \\\" for a quote inside"
-                )
+                raise self.problem(start, "text is never closed", "add '\"' at its end; write \\\" for a quote inside")
             literal += self.data[at : match.start()].decode()
             at = match.end()
             if match[0] == b'"':
@@ -201,13 +197,9 @@ class _Scanner:
 
     def _heredoc(self, head: re.Match[bytes], raw: bool, depth: int) -> int:
         tag = head["tag"]
-        last = re.compile(rb"^[ \t]*" + re.escape(tag) + rb"(?=[ \t]*\r?$)", re.MULTILINE).search(
-            self.data, head.end()
-        )
+        last = re.compile(rb"^[ \t]*" + re.escape(tag) + rb"(?=[ \t]*\r?$)", re.MULTILINE).search(self.data, head.end())
         if last is None:
-            raise self.problem(
-                head.start(), "heredoc is never closed", f"add a line that holds only {tag.decode()}"
-            )
+            raise self.problem(head.start(), "heredoc is never closed", f"add a line that holds only {tag.decode()}")
         body = self.data[head.end() : last.start()]
         indent = _indent(body) if head["strip"] else 0
         pieces: list[str | None] = []

@@ -28,9 +28,7 @@ def _matching(config: Config, selector: str) -> list[PartitionSpec]:
             hint="write table, table.partition or partition; * and ? stand for any text and any character",
         )
     if len(parts) == 2:
-        found = [
-            p for p in config.partitions if _fits(p.table, table_name(parts[0])) and _fits(p.name, parts[1])
-        ]
+        found = [p for p in config.partitions if _fits(p.table, table_name(parts[0])) and _fits(p.name, parts[1])]
     else:
         found = [p for p in config.partitions if _fits(p.table, table_name(selector))]
         found = found or [p for p in config.partitions if _fits(p.name, selector)]

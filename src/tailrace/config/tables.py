@@ -98,9 +98,7 @@ class Tables:
         columns = self._columns(block, builtin)
         ignored = columns.pop("tp_index", None)
         if ignored is not None:
-            self.report.warn(
-                block.where, "column tp_index has no effect", "no-effect", "set tp_index in the partition"
-            )
+            self.report.warn(block.where, "column tp_index has no effect", "no-effect", "set tp_index in the partition")
         spec = TableSpec(
             name=name,
             columns=tuple(columns.values()),
@@ -125,9 +123,7 @@ class Tables:
                 self.report.unknown(inner.where, "block", inner.kind, ["column"])
                 continue
             if len(inner.labels) != 1:
-                self.report.error(
-                    inner.where, "a column needs one label", "labels", 'write column "name" { … }'
-                )
+                self.report.error(inner.where, "a column needs one label", "labels", 'write column "name" { … }')
                 continue
             name = inner.labels[0]
             first = spelled.setdefault(name.lower(), name)
@@ -145,9 +141,7 @@ class Tables:
             self.report.error(block.label_places[0], f"{name!r} cannot name a column", "bad-name", hint)
         elif name.lower().startswith("tp_") and name not in _MAPPED and name != "tp_index":
             hint = f"Tailrace fills it; of the shared columns these may be mapped: {', '.join(_MAPPED)}"
-            self.report.error(
-                block.label_places[0], f"column {name} cannot be mapped", "reserved-name", hint
-            )
+            self.report.error(block.label_places[0], f"column {name} cannot be mapped", "reserved-name", hint)
         else:
             return True
         return False
@@ -190,9 +184,7 @@ class Tables:
             return "json"
         if scalar not in TYPES and not _DECIMAL.fullmatch(scalar):
             known = {*TYPES, *SYNONYMS, "decimal(18,3)"}
-            self.report.error(
-                setting.where, f"unknown type '{spelled}'", "unknown-type", meant(scalar, known)
-            )
+            self.report.error(setting.where, f"unknown type '{spelled}'", "unknown-type", meant(scalar, known))
         return scalar + ("[]" if spelled.endswith("[]") else "")
 
 

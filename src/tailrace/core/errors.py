@@ -30,9 +30,7 @@ class TailraceError(Exception):
         return (_revive, (type(self), self.message, self.code, self.where, self.hint))
 
 
-def _revive(
-    kind: type[TailraceError], message: str, code: str, where: str | None, hint: str | None
-) -> TailraceError:
+def _revive(kind: type[TailraceError], message: str, code: str, where: str | None, hint: str | None) -> TailraceError:
     return kind(message, code=code, where=where, hint=hint)
 
 

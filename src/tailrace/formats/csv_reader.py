@@ -54,9 +54,7 @@ class CsvReader:
             read_options=pyarrow.csv.ReadOptions(
                 use_threads=False, column_names=list(self.names), block_size=len(buffer) + 1
             ),
-            parse_options=pyarrow.csv.ParseOptions(
-                ignore_empty_lines=False, invalid_row_handler=refuse, **self.parse
-            ),
+            parse_options=pyarrow.csv.ParseOptions(ignore_empty_lines=False, invalid_row_handler=refuse, **self.parse),
             # The block was found to be UTF-8 as a whole, and fields are cut at ASCII characters.
             convert_options=pyarrow.csv.ConvertOptions(
                 check_utf8=False,

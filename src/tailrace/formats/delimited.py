@@ -128,9 +128,7 @@ class _Reading:
         words = self._split(first)
         known = {name.casefold(): name for name in self.expected}
         named = sum(word.strip().casefold() in known for word in words)
-        has_header = (
-            self.fmt.header if self.fmt.header is not None else 2 * named >= max(len(self.expected), 1)
-        )
+        has_header = self.fmt.header if self.fmt.header is not None else 2 * named >= max(len(self.expected), 1)
         if has_header:
             self.header = first
             names = [known.get(word.strip().casefold(), word.strip()) for word in words]

@@ -42,18 +42,14 @@ class Fitter:
         self.fitted = [
             (column, column.src or column.name)
             for column in table.columns
-            if column.sql is None
-            and not isinstance(column.type, Struct)
-            and (column.src or column.name) in available
+            if column.sql is None and not isinstance(column.type, Struct) and (column.src or column.name) in available
         ]
         names = {column.name for column, _ in self.fitted}
         mentioned = {w.strip('"') for c in table.columns if c.sql for w in _WORD.findall(c.sql)}
         self.passed = [f for f in available if f in mentioned and f not in names]
         used = {source for _, source in self.fitted} | set(self.passed)
         self.kept = [
-            f
-            for f in available
-            if f not in used and (f in always or any(fnmatchcase(f, glob) for glob in table.keep))
+            f for f in available if f not in used and (f in always or any(fnmatchcase(f, glob) for glob in table.keep))
         ]
 
     def column_of(self, field: str) -> Column | None:

@@ -114,9 +114,7 @@ class _Expansion:
                 self._refer(parts, owner, found.start(), inside)
         self._emit(text[done:], owner, done)
 
-    def _refer(
-        self, parts: dict[str, str | None], owner: str | None, at: int, inside: tuple[str, ...]
-    ) -> None:
+    def _refer(self, parts: dict[str, str | None], owner: str | None, at: int, inside: tuple[str, ...]) -> None:
         name, field_name, type_word = str(parts["name"]), parts["field"], parts["type"]
         if name not in self.patterns:
             raise unknown("grok-pattern", name, self.patterns, where=self._place(owner, at))

@@ -216,6 +216,4 @@ def _repaired(block: LineBlock) -> LineBlock:
         originals[line] = raw
     buffer = b"".join((*parts, block.buffer[copied:]))
     after = np.cumsum(grown)
-    return LineBlock(
-        buffer, block.starts + after - grown, block.ends + after, block.positions, block.bad, originals
-    )
+    return LineBlock(buffer, block.starts + after - grown, block.ends + after, block.positions, block.bad, originals)

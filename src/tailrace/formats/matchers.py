@@ -184,9 +184,7 @@ def bools(values: pa.Array) -> Mask:
 def filled(matched: Matched, where: Mask, rest: Matched) -> Matched:
     """The same with the lines at `where` taken from another matcher's result for them."""
     mask = pa.array(where)
-    groups = {
-        name: pc.replace_with_mask(texts, mask, rest.groups[name]) for name, texts in matched.groups.items()
-    }
+    groups = {name: pc.replace_with_mask(texts, mask, rest.groups[name]) for name, texts in matched.groups.items()}
     ok = matched.ok.copy()
     ok[where] = rest.ok
     places = np.flatnonzero(where)

@@ -76,6 +76,4 @@ def record_block(block: LineBlock, firsts: Positions, lasts: Positions) -> LineB
         for number, (first, last) in enumerate(zip(firsts.tolist(), lasts.tolist(), strict=True)):
             if any(line in block.originals for line in range(first, last + 1)):
                 originals[number] = b"\n".join(block.raw(line) for line in range(first, last + 1))
-    return LineBlock(
-        block.buffer, block.starts[firsts], block.ends[lasts], block.positions[firsts], [], originals
-    )
+    return LineBlock(block.buffer, block.starts[firsts], block.ends[lasts], block.positions[firsts], [], originals)

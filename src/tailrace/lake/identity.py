@@ -28,9 +28,7 @@ def artifact_prefix(uri: str, member: str | None = None) -> str:
     return bytes(ALPHABET[number >> shift & 31] for shift in range(75, -1, -5)).decode()
 
 
-def tp_ids(
-    prefixes: Sequence[str], owner: npt.NDArray[np.integer], positions: npt.NDArray[np.int64]
-) -> pa.StringArray:
+def tp_ids(prefixes: Sequence[str], owner: npt.NDArray[np.integer], positions: npt.NDArray[np.int64]) -> pa.StringArray:
     """One id per row: the prefix of its owner, then its position, which lies in [0, 2^50)."""
     rows = len(positions)
     text = np.empty((rows, ID_LENGTH // 2), dtype=np.uint16)

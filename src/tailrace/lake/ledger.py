@@ -153,9 +153,7 @@ def prefixes(entries: pa.Table) -> list[str]:
     """Every prefix that `tp_id`s of those artifacts and their members begin with."""
     uris, members = (entries.column(name).to_pylist() for name in ("uri", "members"))
     whole = [artifact_prefix(uri) for uri in uris]
-    return whole + [
-        artifact_prefix(u, m) for u, inner in zip(uris, members, strict=True) for m in inner or ()
-    ]
+    return whole + [artifact_prefix(u, m) for u, inner in zip(uris, members, strict=True) for m in inner or ()]
 
 
 def segment_path(directory: Path, sequence: int) -> Path:

@@ -4,8 +4,7 @@ from tailrace.core import At, Common, Layout, Preset, Table, col
 
 REQUEST = (("request", ("request_method", "request_uri", "server_protocol")),)
 COMBINED_TEXT = (
-    '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent '
-    '"$http_referer" "$http_user_agent"'
+    '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" "$http_user_agent"'
 )
 COMBINED = Layout(COMBINED_TEXT, dialect="nginx", split=REQUEST)
 MAIN_TEXT = f'{COMBINED_TEXT} "$http_x_forwarded_for"'

@@ -11,9 +11,7 @@ from tailrace.core import TailraceError
 
 
 @pytest.mark.parametrize(("verbose", "times"), [(0, 1), (1, 1), (2, 2)])
-def test_twice_verbose_shows_where_it_happened(
-    verbose: int, times: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_twice_verbose_shows_where_it_happened(verbose: int, times: int, capsys: pytest.CaptureFixture[str]) -> None:
     error = TailraceError("ZeroDivisionError: by nothing", code="collect.unexpected")
     error.__cause__ = ZeroDivisionError("by nothing")
     with click.Context(click.Command("collect"), obj=Context(verbose=verbose)):

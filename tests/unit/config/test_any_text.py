@@ -73,11 +73,7 @@ def test_any_words(text):
 
 
 @settings(max_examples=500, deadline=None)
-@given(
-    st.lists(
-        st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 30), st.sampled_from(["", *PIECES])), max_size=4
-    )
-)
+@given(st.lists(st.tuples(st.integers(0, len(WHOLE)), st.integers(0, 30), st.sampled_from(["", *PIECES])), max_size=4))
 def test_mutations_of_a_whole_file(edits):
     text = WHOLE
     for at, length, piece in edits:

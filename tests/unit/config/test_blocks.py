@@ -148,14 +148,10 @@ def test_formats(load):
     assert formats_of(config) == {
         ("json", "j"): Json("Records", field_map=(("a", "b"),)),
         ("jsonl", "l"): Jsonl(),
-        ("csv", "mine"): Delimited(
-            "\\s", header=False, null_str="-", fields=("timestamp", "vpc-id", "src_ip")
-        ),
+        ("csv", "mine"): Delimited("\\s", header=False, null_str="-", fields=("timestamp", "vpc-id", "src_ip")),
         ("grok", "g"): Grok("%{IP:ip} %{OWN:x} [%{DATA:t}]", (("OWN", "a|b"),)),
         ("regex", "r"): Regex(r'^(?P<x>\d+) "(?P<y>.*)"$'),
-        ("nginx_access_log", "n"): Layout(
-            "$remote_addr [$time_local]", nginx.format.dialect, split=nginx.format.split
-        ),
+        ("nginx_access_log", "n"): Layout("$remote_addr [$time_local]", nginx.format.dialect, split=nginx.format.split),
         ("aws_vpc_flow_log", "v"): Layout("${version} ${vpc-id}", vpc.format.dialect, vpc.format.header),
         ("delimited", "d"): Delimited(),
     }

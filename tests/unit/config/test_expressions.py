@@ -117,9 +117,7 @@ def test_locals_and_variables(value, fail):
 
 def test_circular_locals(fail):
     (problem,) = fail(PROBE.format("local.a"), "locals {\n a = local.b\n b = local.a\n}")
-    assert (
-        "local.b → local.a → local.b" in problem.message or "local.a → local.b → local.a" in problem.message
-    )
+    assert "local.b → local.a → local.b" in problem.message or "local.a → local.b → local.a" in problem.message
     assert problem.code == "config.circular-reference"
 
 

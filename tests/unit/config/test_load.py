@@ -100,9 +100,7 @@ def test_references_cross_files_in_any_order(load):
 
 
 def test_import_is_light():
-    code = (
-        "import sys, tailrace.config; print({'tree_sitter', 'pyarrow', 'duckdb', 'numpy'} & set(sys.modules))"
-    )
+    code = "import sys, tailrace.config; print({'tree_sitter', 'pyarrow', 'duckdb', 'numpy'} & set(sys.modules))"
     environ = {"PYTHONPATH": str(Path(__file__).parents[3] / "src")}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environ)

@@ -75,13 +75,9 @@ def test_header_is_detected_and_repeated_ones_are_skipped() -> None:
 def test_without_header_fields_come_in_order() -> None:
     assert values(table(*ABC), b"x,1,z\n") == [{"a": "x", "b": 1, "c": "z"}]
     assert values(table(*ABC), b"x,1\n") == [{"a": "x", "b": 1}]
-    assert values(table(*ABC), b"x,1,z,more\n") == [
-        {"a": "x", "b": 1, "c": "z", "extra": {"field_4": "more"}}
-    ]
+    assert values(table(*ABC), b"x,1,z,more\n") == [{"a": "x", "b": 1, "c": "z", "extra": {"field_4": "more"}}]
     assert values(table(*ABC, fields=("c", "b", "a")), b"x,1,z\n") == [{"a": "z", "b": 1, "c": "x"}]
-    assert values(table(*ABC, header=False), b"a,b,c\n") == [
-        {"a": "a", "c": "c", "extra": {"tp_misfit": {"b": "b"}}}
-    ]
+    assert values(table(*ABC, header=False), b"a,b,c\n") == [{"a": "a", "c": "c", "extra": {"tp_misfit": {"b": "b"}}}]
     assert values(table(*ABC, header=True), b"p,b,q\nx,1,y\n") == [{"b": 1, "extra": {"p": "x", "q": "y"}}]
 
 
@@ -117,9 +113,7 @@ def test_delimiters(delimiter: str, data: bytes) -> None:
 
 
 def test_nulls_comments_and_blank_lines() -> None:
-    rows, bad, skipped = read(
-        table(*ABC, null="-", null_str="NULL", comment="#"), b"# it's \"\nNULL,-,-x\n\n \n"
-    )
+    rows, bad, skipped = read(table(*ABC, null="-", null_str="NULL", comment="#"), b"# it's \"\nNULL,-,-x\n\n \n")
     assert rows == [{"c": "-x", "at": 9}]
     assert (bad, skipped) == ([], 3)
 
@@ -156,18 +150,14 @@ def test_typed_columns() -> None:
         col("f", "double"),
         col("l", "varchar[]", list_separator="|"),
     )
-    assert values(table(*columns), b"t,f,l\n0,1.5,a|b\n") == [
-        {"t": datetime(1970, 1, 1), "f": 1.5, "l": ["a", "b"]}
-    ]
+    assert values(table(*columns), b"t,f,l\n0,1.5,a|b\n") == [{"t": datetime(1970, 1, 1), "f": 1.5, "l": ["a", "b"]}]
 
 
 FIELD = st.text(st.sampled_from('ab1 ,"\n\ré'), max_size=5)
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.lists(FIELD, min_size=3, max_size=3), max_size=6), st.lists(st.integers(0, 100), max_size=4)
-)
+@given(st.lists(st.lists(FIELD, min_size=3, max_size=3), max_size=6), st.lists(st.integers(0, 100), max_size=4))
 def test_what_python_writes_is_read_back(records: list[list[str]], cuts: list[int]) -> None:
     out = io.StringIO()
     csv.writer(out, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(records)

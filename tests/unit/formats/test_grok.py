@@ -70,9 +70,7 @@ def test_every_standard_pattern_runs_in_linear_time() -> None:
 
 
 def test_captures_know_field_and_type() -> None:
-    expression = compiled(
-        Grok("%{INT:[http][status]:int} %{NUMBER:took:float} (?<a.b>x) (?P<c>y) %{WORD} %{WORD:c}")
-    )
+    expression = compiled(Grok("%{INT:[http][status]:int} %{NUMBER:took:float} (?<a.b>x) (?P<c>y) %{WORD} %{WORD:c}"))
     assert [(c.field, c.type) for c in expression.captures] == [
         ("http.status", "bigint"),
         ("took", "double"),
@@ -111,9 +109,7 @@ def test_text_in_sets_and_after_backslashes_is_left_alone() -> None:
         ("%{INT}", (), "captures no field", ""),
     ],
 )
-def test_errors_say_where(
-    layout: str, patterns: tuple[tuple[str, str], ...], message: str, where: str
-) -> None:
+def test_errors_say_where(layout: str, patterns: tuple[tuple[str, str], ...], message: str, where: str) -> None:
     with pytest.raises(ConfigError) as caught:
         compiled(Grok(layout, patterns))
     assert message in caught.value.message

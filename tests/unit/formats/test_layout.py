@@ -129,9 +129,7 @@ def test_requests(text: str, parts: tuple[Any, ...]) -> None:
     assert request_of(text) == parts
 
 
-@pytest.mark.parametrize(
-    "agent", [r"a \"quoted\" b", r"back\\", r"a\x22b", 'a "b" c', "tab\there", "nul\0", "é", ""]
-)
+@pytest.mark.parametrize("agent", [r"a \"quoted\" b", r"back\\", r"a\x22b", 'a "b" c', "tab\there", "nul\0", "é", ""])
 def test_odd_agents_are_kept_as_sent(agent: str) -> None:
     rows = read(NGINX, GOOD + line(agent=agent) + GOOD).rows
     assert [row.get("http_user_agent") for row in rows] == ["Mozilla/5.0 (X11)", agent, "Mozilla/5.0 (X11)"]
@@ -294,14 +292,7 @@ def test_vpc() -> None:
 
 def test_headers_rule_until_the_next_one() -> None:
     header = b"version srcaddr vpc-id new-field\n"
-    data = (
-        FLOW
-        + header
-        + b"5 1.1.1.1 vpc-1 x\n"
-        + header
-        + b"5 1.1.1.2 - -\n"
-        + header.replace(b" new-field", b"")
-    )
+    data = FLOW + header + b"5 1.1.1.1 vpc-1 x\n" + header + b"5 1.1.1.2 - -\n" + header.replace(b" new-field", b"")
     data += b"5 1.1.1.3 vpc-3\n"
     result = read(VPC, data)
     assert [(r["src_addr"], r.get("vpc_id"), r.get("extra")) for r in result.rows] == [
@@ -340,9 +331,7 @@ PIECES += [
 
 
 @settings(max_examples=20, deadline=None)
-@given(
-    st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), st.lists(st.integers(0, 1500), max_size=4)
-)
+@given(st.lists(st.sampled_from(PIECES), max_size=12).map(b"".join), st.lists(st.integers(0, 1500), max_size=4))
 def test_rows_do_not_depend_on_chunks(data: bytes, cuts: list[int]) -> None:
     edges = [0, *sorted(c % (len(data) + 1) for c in cuts), len(data)]
     chunks = [data[a:b] for a, b in pairwise(edges)]
@@ -388,9 +377,7 @@ def test_apache_logs_equal_an_independent_reader(real_logs: Path) -> None:
     assert result.bad == []
     by_position = {row["at"]: row for row in result.rows}
     position = compared = 0
-    names = (
-        "remote_addr remote_logname remote_user timestamp request_method request_uri server_protocol status"
-    )
+    names = "remote_addr remote_logname remote_user timestamp request_method request_uri server_protocol status"
     keys = [*names.split(), "body_bytes_sent", "http_referer", "http_user_agent"]
     for raw in data.split(b"\n")[:-1]:
         found = INDEPENDENT.fullmatch(raw)
@@ -470,9 +457,7 @@ def test_beats_ingress(real_logs: Path) -> None:
     path = real_logs / "beats-filebeat-apache2/nginx/ingress_controller/test/test.log"
     text = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" '
     text += '"$http_user_agent" $request_length $request_time [$proxy_upstream_name] '
-    text += (
-        "[$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length $upstream_response_time "
-    )
+    text += "[$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length $upstream_response_time "
     text += "$upstream_status $req_id"
     result = read(NGINX, path.read_bytes(), text=text)
     assert result.bad == []
@@ -485,9 +470,7 @@ def test_beats_ingress(real_logs: Path) -> None:
 
 
 def test_vpc_samples(real_logs: Path) -> None:
-    samples = json.loads(
-        (real_logs / "opensearch-catalog/observability/amazon_vpc_flow/data/sample.json").read_text()
-    )
+    samples = json.loads((real_logs / "opensearch-catalog/observability/amazon_vpc_flow/data/sample.json").read_text())
     rows = read(VPC, "\n".join(s["body"] for s in samples).encode()).rows
     assert len(rows) == len(samples) == 22
     keys = [c.name for c in VPC.columns[:14]]
@@ -495,9 +478,7 @@ def test_vpc_samples(real_logs: Path) -> None:
         want = dict(zip(keys, sample["body"].split(), strict=True))
         for key in ("start_time", "end_time"):
             want[key] = datetime.fromtimestamp(int(want[key]), UTC).replace(tzinfo=None)
-        assert {k: str(v) for k, v in row.items() if k != "at"} == {
-            k: str(v) for k, v in want.items() if v != "-"
-        }
+        assert {k: str(v) for k, v in row.items() if k != "at"} == {k: str(v) for k, v in want.items() if v != "-"}
 
 
 def test_vpc_files_with_headers(real_logs: Path) -> None:

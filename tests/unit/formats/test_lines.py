@@ -79,9 +79,7 @@ def test_invalid_utf8_is_replaced_and_the_bytes_stay_known() -> None:
     assert block.originals == {1: b"\xe9t\xe9 \xff"}
 
 
-def reference(
-    data: bytes, limit: int, truncated: bool
-) -> tuple[list[tuple[int, bytes]], list[tuple[int, int]]]:
+def reference(data: bytes, limit: int, truncated: bool) -> tuple[list[tuple[int, bytes]], list[tuple[int, int]]]:
     lines, bad, position = [], [], 0
     parts = data.split(b"\n")
     for i, part in enumerate(parts):
@@ -98,9 +96,7 @@ def reference(
 
 
 @given(
-    st.lists(st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"bc" * 5, "é".encode(), b"\xff", b"\0"])).map(
-        b"".join
-    ),
+    st.lists(st.sampled_from([b"\n", b"\r", b"\r\n", b"a", b"bc" * 5, "é".encode(), b"\xff", b"\0"])).map(b"".join),
     st.lists(st.integers(0, 400), max_size=8),
     st.integers(1, 12),
     st.integers(1, 30),

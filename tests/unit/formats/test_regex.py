@@ -51,9 +51,7 @@ def values(batch: Batch) -> dict[str, list[Any]]:
 
 
 def test_fields_positions_and_bad_lines() -> None:
-    batch = decoded(
-        Regex(r"^(?<key>\w+)=(?<value>\d+)(?: #(?<note>.*))?$"), b"a=1\nnope\n\nb=22 #\r\nc=3 # x\n"
-    )
+    batch = decoded(Regex(r"^(?<key>\w+)=(?<value>\d+)(?: #(?<note>.*))?$"), b"a=1\nnope\n\nb=22 #\r\nc=3 # x\n")
     assert values(batch) == {
         "key": ["a", "b", "c"],
         "value": ["1", "22", "3"],
@@ -173,9 +171,7 @@ def test_combined_is_cut_into_nine_leaves() -> None:
     assert sum(isinstance(part, Leaf) for part in cut.parts) == 9
 
 
-@pytest.mark.parametrize(
-    "text", ["(?<a>.*) (?<b>.*)", "(?<a>a)|(?<b>b)", "(?i)(?<a>x) (?<b>y)", "(?<a>x)(?= ) b"]
-)
+@pytest.mark.parametrize("text", ["(?<a>.*) (?<b>.*)", "(?<a>a)|(?<b>b)", "(?i)(?<a>x) (?<b>y)", "(?<a>x)(?= ) b"])
 def test_what_does_not_split_in_one_way_is_not_cut(text: str) -> None:
     assert split(portable(compiled(Regex(text)).text)) is None
 
@@ -232,9 +228,7 @@ def test_apache_logs_equal_an_independent_reader() -> None:
     wanted = []
     for line in data.decode().splitlines():
         if found := APACHE.match(line):
-            wanted.append(
-                tuple(None if i in (8, 9) and v == "-" else v for i, v in enumerate(found.groups()))
-            )
+            wanted.append(tuple(None if i in (8, 9) and v == "-" else v for i, v in enumerate(found.groups())))
     bad = [entry for batch in batches for entry in batch.bad]
     assert rows == wanted
     assert len(rows) + len(bad) == 10_000
@@ -269,9 +263,7 @@ DARWIN = (
         ("%{REDISLOG2}|%{REDISLOG}", "redis/log/test/test.log", REDIS, 2),
     ],
 )
-def test_beats_files_equal_their_expected_fields(
-    layout: str, file: str, fields: dict[str, str], least: int
-) -> None:
+def test_beats_files_equal_their_expected_fields(layout: str, file: str, fields: dict[str, str], least: int) -> None:
     path = DATA / "beats-filebeat-apache2" / file
     expected = {e["log.offset"]: e for e in json.loads(Path(f"{path}-expected.json").read_text())}
     format = Grok(layout)

@@ -46,9 +46,7 @@ class Dribble(io.RawIOBase):
         return block
 
 
-def read(
-    data: bytes, name: str = "x", sizes: list[int] | None = None
-) -> tuple[dict[str | None, bytes], bool]:
+def read(data: bytes, name: str = "x", sizes: list[int] | None = None) -> tuple[dict[str | None, bytes], bool]:
     raw = Dribble(data, sizes) if sizes else io.BytesIO(data)
     streams = open_streams(cast(BinaryIO, raw), name)
     found = {}

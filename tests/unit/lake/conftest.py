@@ -62,9 +62,7 @@ def write(
     schema: pa.Schema = SCHEMA,
 ) -> DataFile:
     """A data file with `rows` rows of each artifact."""
-    ids = pa.concat_arrays(
-        [tp_ids([artifact_prefix(uri)], np.zeros(rows, np.int32), np.arange(rows)) for uri in uris]
-    )
+    ids = pa.concat_arrays([tp_ids([artifact_prefix(uri)], np.zeros(rows, np.int32), np.arange(rows)) for uri in uris])
     count, stored = len(ids), stored_value(index)
     values = {
         "body": ["{}"] * count,
@@ -74,9 +72,7 @@ def write(
         "tp_index": [stored] * count,
         "tp_date": [day] * count,
     }
-    columns = [
-        pa.array(values[f.name], f.type) if f.name in values else pa.nulls(count, f.type) for f in schema
-    ]
+    columns = [pa.array(values[f.name], f.type) if f.name in values else pa.nulls(count, f.type) for f in schema]
     path = f"{data_path(partition, index, day)}/{run}-{name}.parquet"
     target = lake.table_root(table) / path
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -91,9 +87,7 @@ def write(
     )
     metadata = pq.read_metadata(target)
     stats = stats_json(metadata, schema)
-    return DataFile(
-        path, target.stat().st_size, partition, stored, day, count, stats, schema_fingerprint(schema)
-    )
+    return DataFile(path, target.stat().st_size, partition, stored, day, count, stats, schema_fingerprint(schema))
 
 
 def entry(uri: str, version: str = "1", day: date = DAY, rows: int = 5, **more: object) -> Entry:

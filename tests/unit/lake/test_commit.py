@@ -82,9 +82,7 @@ def test_replacing_takes_the_old_rows_of_shared_files(
     dates = (files[0].day, other_day)
     entry = Entry("a", "1", 1, "partial", make_entry("a").at, dates=dates)
     writer.commit(Change([entry, make_entry("b"), make_entry("c")], files))
-    writer.commit(
-        Change([make_entry("a", "2")], [write_file(lake, "r", ["a"], name="3", rows=7)], replace=["a"])
-    )
+    writer.commit(Change([make_entry("a", "2")], [write_file(lake, "r", ["a"], name="3", rows=7)], replace=["a"]))
     assert ids(lake).total() == 5 + 5 + 7
     assert set(ids(lake).values()) == {1}
     paths = set(snapshot(lake, "t").files.column("path").to_pylist())
@@ -92,10 +90,7 @@ def test_replacing_takes_the_old_rows_of_shared_files(
     assert not {files[0].path, files[1].path} & paths
     rewritten = next(p for p in paths if "rewrite" in p)
     column = pq.read_metadata(lake.table_root("t") / rewritten).row_group(0).column(2)
-    assert (
-        column.encodings
-        == pq.read_metadata(lake.table_root("t") / files[0].path).row_group(0).column(2).encodings
-    )
+    assert column.encodings == pq.read_metadata(lake.table_root("t") / files[0].path).row_group(0).column(2).encodings
     writer.finish()
     assert (lake.table_root("t") / files[0].path).exists()
 
@@ -169,9 +164,7 @@ def test_schema_widened_by_another_during_a_run(lake: Lake, schema: pa.Schema, w
 def test_foreign_files_are_refused(lake: Lake, schema: pa.Schema, write_file: WriteFile) -> None:
     writer = writer_for(lake, "r", schema)
     with pytest.raises(LakeError, match="another schema"):
-        writer.commit(
-            Change([], [write_file(lake, "r", ["a"], schema=schema.append(pa.field("x", pa.int8())))])
-        )
+        writer.commit(Change([], [write_file(lake, "r", ["a"], schema=schema.append(pa.field("x", pa.int8())))]))
     with pytest.raises(LakeError, match="does not begin with 'r-'"):
         writer.commit(Change([], [write_file(lake, "s", ["a"])]))
     with pytest.raises(LakeError, match="bad run id"):
@@ -234,9 +227,7 @@ def test_odd_directory_values_are_read_alike_by_all(
     assert seen.files.select(["path", "tp_partition", "tp_index"]).to_pylist() == [
         {"path": file.path, "tp_partition": partition, "tp_index": file.index}
     ]
-    by_delta = deltalake.DeltaTable(str(seen.root)).to_pyarrow_table(
-        columns=["tp_index", "tp_partition", "tp_id"]
-    )
+    by_delta = deltalake.DeltaTable(str(seen.root)).to_pyarrow_table(columns=["tp_index", "tp_partition", "tp_id"])
     in_file = pq.ParquetFile(seen.root / file.path).read(columns=["tp_index", "tp_partition", "tp_id"])
     assert sorted(by_delta.to_pylist(), key=str) == sorted(in_file.to_pylist(), key=str)
     literal = str(seen.root / file.path)

@@ -147,8 +147,6 @@ def test_types_in_deltas_words() -> None:
 
 def test_fingerprints_ignore_layout_and_metadata_but_not_types() -> None:
     plain = pa.schema([("a", pa.string()), ("b", pa.int64())])
-    other = pa.schema(
-        [pa.field("a", pa.dictionary(pa.int8(), pa.string()), metadata={"x": "y"}), ("b", pa.int64())]
-    )
+    other = pa.schema([pa.field("a", pa.dictionary(pa.int8(), pa.string()), metadata={"x": "y"}), ("b", pa.int64())])
     assert schema_fingerprint(plain) == schema_fingerprint(other)
     assert schema_fingerprint(plain) != schema_fingerprint(pa.schema([("a", pa.string()), ("b", pa.int32())]))

@@ -12,13 +12,9 @@ POSITIONS = st.lists(st.integers(0, 2**50 - 1), unique=True, max_size=50)
 @given(POSITIONS)
 def test_ids_sort_as_positions_do_and_are_unique(positions: list[int]) -> None:
     prefix = artifact_prefix("file:///var/log/a.log")
-    ids = tp_ids(
-        [prefix], np.zeros(len(positions), np.int32), np.array(positions, dtype=np.int64)
-    ).to_pylist()
+    ids = tp_ids([prefix], np.zeros(len(positions), np.int32), np.array(positions, dtype=np.int64)).to_pylist()
     assert all(len(i) == ID_LENGTH and i.startswith(prefix) for i in ids)
-    assert sorted(range(len(ids)), key=ids.__getitem__) == sorted(
-        range(len(positions)), key=positions.__getitem__
-    )
+    assert sorted(range(len(ids)), key=ids.__getitem__) == sorted(range(len(positions)), key=positions.__getitem__)
     assert len(set(ids)) == len(positions)
 
 

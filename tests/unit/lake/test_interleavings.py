@@ -80,9 +80,7 @@ class Collector(threading.Thread):
 
 
 @pytest.fixture
-def collect(
-    schema: pa.Schema, write_file: Callable[..., DataFile], make_entry: Callable[..., Entry]
-) -> Collect:
+def collect(schema: pa.Schema, write_file: Callable[..., DataFile], make_entry: Callable[..., Entry]) -> Collect:
     def run_once(lake: Lake, run: str) -> None:
         writer = PartitionWriter(lake, "t", "p", run, schema)
         writer.recover()
@@ -139,9 +137,7 @@ def check_no_orphans(lake: Lake) -> None:
 def check(lake: Lake) -> None:
     seen = snapshot(lake, "t")
     paths = seen.files.column("path").to_pylist()
-    ids = [
-        i for p in paths for i in pq.ParquetFile(seen.root / p).read(columns=["tp_id"]).column(0).to_pylist()
-    ]
+    ids = [i for p in paths for i in pq.ParquetFile(seen.root / p).read(columns=["tp_id"]).column(0).to_pylist()]
     assert len(ids) == 10
     assert set(Counter(ids).values()) == {1}
     assert set(read_ledger(lake, "t", "p").known()) == set(URIS)

@@ -32,9 +32,7 @@ def test_second_one_hears_who_holds_it_and_a_dead_holder_does_not_block(lake: La
         with pytest.raises(LockedError) as error, partition_lock(lake, "t", "p.q", "other"):
             pass
         assert error.value.exit_code == 6
-        assert f"process {holder.pid} on {os.uname().nodename} (`tailrace collect t.p`) since 2" in str(
-            error.value
-        )
+        assert f"process {holder.pid} on {os.uname().nodename} (`tailrace collect t.p`) since 2" in str(error.value)
         with partition_lock(lake, "t", "p.r", "another partition is free"):
             pass
         holder.send_signal(signal.SIGKILL)

@@ -44,9 +44,7 @@ def test_nul_is_refused() -> None:
     assert error.value.code == "lake.bad-directory-value"
 
 
-@pytest.mark.parametrize(
-    "lake", [Lake(Path("/h"), "my space"), Lake(Path("/h%20h")), Lake(Path("/h"), "a/b")]
-)
+@pytest.mark.parametrize("lake", [Lake(Path("/h"), "my space"), Lake(Path("/h%20h")), Lake(Path("/h"), "a/b")])
 def test_roots_that_delta_would_misread_are_refused(lake: Lake) -> None:
     with pytest.raises(LakeError) as error:
         lake.table_root("t")

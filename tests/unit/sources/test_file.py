@@ -92,9 +92,7 @@ def test_the_window_prunes_directories_and_files(tmp_path: Path, monkeypatch: py
     scandir = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: opened.append(str(path)) or scandir(path))
     window = TimeRange(datetime(2024, 3, 5, 12), datetime(2024, 3, 6))
-    items = found(
-        tmp_path, window=window, file_layout="%{YEAR:year}/%{MONTHNUM:month}/%{MONTHDAY:day}/%{DATA}.log"
-    )
+    items = found(tmp_path, window=window, file_layout="%{YEAR:year}/%{MONTHNUM:month}/%{MONTHDAY:day}/%{DATA}.log")
     assert [a.day for a in items if isinstance(a, Artifact)] == [date(2024, 3, 5)]
     assert skipped(items) == {"layout": 1}
     assert [os.path.relpath(p, tmp_path) for p in opened] == [".", "2024", "2024/03", "2024/03/05"]
@@ -300,9 +298,7 @@ def test_kinds_are_modules() -> None:
 
 def test_a_source_travels(tmp_path: Path) -> None:
     write(tmp_path / "a.log")
-    source = pickle.loads(
-        pickle.dumps(make_source("file", {"paths": [str(tmp_path)], "file_layout": "%{DATA}.log"}))
-    )
+    source = pickle.loads(pickle.dumps(make_source("file", {"paths": [str(tmp_path)], "file_layout": "%{DATA}.log"})))
     (artifact,) = source.discover(EVER)
     with source.open(artifact) as raw:
         assert raw.read() == b"x\n"

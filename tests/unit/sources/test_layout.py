@@ -14,9 +14,7 @@ ELB = (
     "%{MONTHNUM:month}/%{MONTHDAY:day}/%{NUMBER:account_id}_elasticloadbalancing_%{DATA:region}_"
 )
 AWS_DAY = "%{YEAR:year}/%{MONTHNUM:month}/%{MONTHDAY:day}/"
-CLOUDTRAIL = (
-    "AWSLogs/(%{DATA:org_id}/)?%{NUMBER:account_id}/CloudTrail/%{DATA:region}/" + AWS_DAY + "%{DATA}.json.gz"
-)
+CLOUDTRAIL = "AWSLogs/(%{DATA:org_id}/)?%{NUMBER:account_id}/CloudTrail/%{DATA:region}/" + AWS_DAY + "%{DATA}.json.gz"
 S3_ACCESS = (
     "(%{NUMBER:account_id}/%{DATA:region}/%{DATA:bucket_name}/%{YEAR:partition_year}/%{MONTHNUM:partition_month}/"
     "%{MONTHDAY:partition_day}/)?%{YEAR:year}-%{MONTHNUM:month}-%{MONTHDAY:day}-%{HOUR:hour}-%{MINUTE:minute}-"
@@ -85,9 +83,7 @@ PUBLISHED = [
         DAY,
     ),
     (
-        "AWSLogs/(%{DATA:org_id}/)?%{NUMBER:account_id}/GuardDuty/%{DATA:region_path}/"
-        + AWS_DAY
-        + "%{DATA}.jsonl.gz",
+        "AWSLogs/(%{DATA:org_id}/)?%{NUMBER:account_id}/GuardDuty/%{DATA:region_path}/" + AWS_DAY + "%{DATA}.jsonl.gz",
         f"AWSLogs/123456789012/GuardDuty/us-east-1/2024/03/05/{UUID}.jsonl.gz",
         {"region_path": "us-east-1"},
         DAY,
@@ -142,9 +138,7 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize(("layout", "path", "fields", "day"), PUBLISHED)
-def test_published_layouts_match_real_keys(
-    layout: str, path: str, fields: dict[str, str], day: date | None
-) -> None:
+def test_published_layouts_match_real_keys(layout: str, path: str, fields: dict[str, str], day: date | None) -> None:
     compiled = compile_layout(layout)
     match = compiled.match(path)
     assert match is not None
