@@ -43,6 +43,7 @@ ENTRY_SCHEMA = pa.schema(
         ("taken_to", pa.timestamp("us")),
         ("members", pa.list_(pa.string())),
         ("error", pa.string()),
+        ("recipe", pa.string()),
         ("at", pa.timestamp("us")),
     ]
 )
@@ -77,6 +78,8 @@ class Entry:
     "The range of event time that was asked for, [from, to); None is open."
     members: tuple[str, ...] = ()
     error: str | None = None
+    recipe: str | None = None
+    "Fingerprint of format, columns and filter with which it was read."
 
 
 class Known(NamedTuple):
@@ -91,6 +94,9 @@ class Known(NamedTuple):
     rows: int = 0
     stored_by: str | None = None
     "The run whose rows are stored; None when no version could be read."
+    quarantined: int = 0
+    filtered: int = 0
+    recipe: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from tailrace.lake.paths import Lake
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.snapshot import tables
 from tailrace.pipeline.failure import JVM_DIED, spark_failure
-from tailrace.pipeline.job import Job, Unit, UnitResult
+from tailrace.pipeline.job import Job, Unit, UnitResult, recipe_of
 from tailrace.pipeline.plan import by_day, plan_groups
 from tailrace.pipeline.prepare import (
     Listed,
@@ -147,7 +147,8 @@ class Collection:
         writer.recover()
         publisher = Publisher(spec, writer, report, range_notes(window, ledger))
         active = _Active(report, publisher, held, began)
-        wanted = still_to_read(listed.artifacts, publisher.known, self.options.window)
+        recipes = [recipe_of(table, fmt, spec.filter) for fmt in listed.formats]
+        wanted = still_to_read(listed.artifacts, publisher.known, self.options.window, recipes)
         ready: list[_Sent] = []
         for rows, items in wanted.items():
             job = self._job(spec, table, listed, run, now, rows)

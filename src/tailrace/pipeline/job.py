@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from datetime import date, datetime
 from typing import Literal
 
@@ -28,6 +29,16 @@ class Job(msgspec.Struct, frozen=True):
     filter: str | None = None
     index: str | None = None
     "Column whose value becomes tp_index."
+
+    def recipe(self, source: int) -> str:
+        """How artifacts of that source are read."""
+        return recipe_of(self.table, self.formats[source], self.filter)
+
+
+def recipe_of(table: Table, fmt: Format, filter: str | None) -> str:
+    """Equal as long as reading the same bytes again can only give the same rows."""
+    told = repr((fmt, table.columns, table.common, table.null, table.keep, filter))
+    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
 class Unit(msgspec.Struct, frozen=True):

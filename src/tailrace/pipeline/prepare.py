@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tailrace.config.model import Config, PartitionSpec, SourceSpec
 from tailrace.config.tables import tables_for
-from tailrace.core import Artifact, ConfigError, Format, Table, TimeRange
+from tailrace.core import ConfigError, Format, Table, TimeRange
 from tailrace.core.arrow import arrow_schema, arrow_type
 from tailrace.core.registry import nearest
 from tailrace.formats import decoder
@@ -84,20 +84,24 @@ def _arguments(source: SourceSpec, table: Table) -> dict[str, object]:
     return arguments
 
 
-def still_to_read(listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange) -> dict[TimeRange, list[Wanted]]:
-    """By range of rows: new artifacts, changed ones, and those of which only another range was taken."""
+def still_to_read(
+    listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange, recipes: Sequence[str]
+) -> dict[TimeRange, list[Wanted]]:
+    """By range of rows: new artifacts, changed ones, and those that another range or recipe may give more of."""
     wanted: dict[TimeRange, list[Wanted]] = {}
     for item in listed:
         before = known.get(item.artifact.uri)
-        rows = asked if before is None else _rows_to_read(item.artifact, before, asked)
+        rows = asked if before is None else _rows_to_read(item, before, asked, recipes[item.source])
         if rows is not None:
             wanted.setdefault(rows, []).append(item)
     return wanted
 
 
-def _rows_to_read(artifact: Artifact, before: Known, asked: TimeRange) -> TimeRange | None:
+def _rows_to_read(item: Wanted, before: Known, asked: TimeRange, recipe: str) -> TimeRange | None:
     """None when nothing new can come of it; else the range, which includes what was taken before."""
-    changed = before.version != artifact.version or before.status == "failed"
+    changed = before.version != item.artifact.version or before.status == "failed"
+    # A mended format or filter is worth another look where it had something to mend.
+    changed = changed or (before.recipe != recipe and bool(before.quarantined or before.filtered))
     return _hull(before, asked) if changed or not _covers(before, asked) else None
 
 

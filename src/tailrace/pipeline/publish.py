@@ -85,6 +85,7 @@ class Publisher:
                 taken_to=job.window.end,
                 members=members,
                 error=outcome.reason,
+                recipe=job.recipe(number),
             )
 
     def _places(self, uri: str) -> tuple[tuple[date, ...], tuple[str, ...]]:

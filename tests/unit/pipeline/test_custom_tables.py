@@ -224,3 +224,28 @@ def test_transforms_without_fields_and_of_another_case(world: World) -> None:
     (report,) = world.collect()
     assert report.error is None
     assert world.query("select distinct kind, twice = n * 2 from ev") == [("prod", True)]
+
+
+def test_a_mended_format_brings_in_what_was_refused(world: World, tmp_path: Path) -> None:
+    logs = write(tmp_path / "logs" / "a.log", "2026-11-15T10:00:00Z w-1 ok\n2026-11-15T10:00:01Z [w-2] ok\n").parent
+    table = """format "grok" "app" {{ layout = `{layout}` }}
+table "app" {{
+  format = format.grok.app
+  column "tp_timestamp" {{ source = "logged" }}
+}}
+"""
+    world.write_config(
+        table.format(layout="%{TIMESTAMP_ISO8601:logged} w-%{INT:worker} %{GREEDYDATA:text}") + partition("app", logs)
+    )
+    (first,) = world.collect()
+    assert (first.counts.stored, first.counts.quarantined) == (1, 1)
+    world.write_config(
+        table.format(layout=r"%{TIMESTAMP_ISO8601:logged} \[?w-%{INT:worker}\]? %{GREEDYDATA:text}")
+        + partition("app", logs)
+    )
+    (second,) = world.collect()
+    assert (second.counts.stored, second.counts.quarantined) == (2, 0)
+    assert world.query("select count(*), count(distinct worker) from app") == [(2, 2)]
+    assert world.query("select count(*) from tp_quarantine") == [(0,)]
+    (third,) = world.collect()
+    assert third.unchanged == 1

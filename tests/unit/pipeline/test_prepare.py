@@ -30,7 +30,7 @@ def item(version: str = "1") -> Wanted:
 
 def decided(before: Known | None, asked: TimeRange = ALL, version: str = "1") -> TimeRange | None:
     """The range of rows that is read, or None."""
-    found = still_to_read([item(version)], {} if before is None else {"file:///a": before}, asked)
+    found = still_to_read([item(version)], {} if before is None else {"file:///a": before}, asked, [""])
     assert sum(map(len, found.values())) == len(found)
     return next(iter(found), None)
 
@@ -98,7 +98,7 @@ def test_the_range_that_is_read_holds_both(
 def test_artifacts_of_one_range_are_read_together() -> None:
     others = [Wanted(Artifact(f"file:///{n}", 1, "1", "file"), 0) for n in range(3)]
     known = {"file:///0": Known("0", "ok", 1, EARLY, None), "file:///1": Known("1", "ok", 1, EARLY, None)}
-    found = still_to_read(others, known, TimeRange(LATE))
+    found = still_to_read(others, known, TimeRange(LATE), [""])
     assert {rows: [w.artifact.uri for w in some] for rows, some in found.items()} == {
         TimeRange(EARLY): ["file:///0"],
         TimeRange(LATE): ["file:///2"],
@@ -201,3 +201,15 @@ def test_expressions_that_work_are_let_through(world: World) -> None:
     assert table is not None
     check_expressions(table, spec)
     check_expressions(table, replace(spec, filter=None, tp_index=None))
+
+
+@pytest.mark.parametrize(
+    ("quarantined", "filtered", "recipe", "again"),
+    [(1, 0, "new", True), (0, 2, "new", True), (0, 0, "new", False), (1, 1, "old", False)],
+)
+def test_a_mended_recipe_reads_again_what_it_may_mend(
+    quarantined: int, filtered: int, recipe: str, again: bool
+) -> None:
+    before = Known("v1", "ok", 1, quarantined=quarantined, filtered=filtered, recipe="old")
+    found = still_to_read([item("v1")], {"file:///a": before}, TimeRange(), [recipe])
+    assert bool(found) == again
