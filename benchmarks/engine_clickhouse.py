@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 
 from columns import CLOUDTRAIL, NGINX, NGINX_REGEX, THREADS, VPC, event_type, spelled
@@ -27,11 +28,9 @@ JSON = tuple(
 
 
 def _insert(select: str, out: str, *settings: str) -> None:
-    from chdb import query
-
     Path(out).mkdir(parents=True, exist_ok=True)
     target = f"file('{out}/{{_partition_id}}.parquet', 'Parquet')"
-    query(  # type: ignore[no-untyped-call]
+    importlib.import_module("chdb").query(
         f"INSERT INTO FUNCTION {target} PARTITION BY toYYYYMMDD(tp_date) {select} "
         f"SETTINGS {', '.join((*COMMON, *settings))}"
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from commandline import heeds_interrupts
 
 from tailrace.core.errors import TailraceError
 from tailrace.pipeline.failure import spark_failure
@@ -44,6 +45,7 @@ def start(home: Path, program: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        preexec_fn=heeds_interrupts,
     )
 
 

@@ -57,6 +57,7 @@ class Home:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            preexec_fn=heeds_interrupts,
         )
 
     def run(self, *args: str, stdin: str = "", **env: str) -> Finished:
@@ -107,6 +108,11 @@ def _open_files(pid: int) -> set[Path]:
             with suppress(OSError):
                 found.add(handle.readlink())
     return found
+
+
+def heeds_interrupts() -> None:
+    """A shell makes its background jobs deaf to Ctrl-C, and their children inherit it: a user's command is not."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def ended(process: subprocess.Popen[str], stdin: str | None = None) -> Finished:

@@ -78,6 +78,15 @@ def requote_brackets(data: Data, quotes: Places, number: int, width: int) -> boo
         return False
     if not (data.take(closing) == _CLOSING).all() or not (data.take(opening - 1, mode="wrap") <= BLANK).all():
         return False
+    if not _only_brackets(np.flatnonzero(data == _OPENING), opening, closing):
+        return False
     data[opening] = QUOTE
     data[closing] = QUOTE
     return True
+
+
+def _only_brackets(places: Places, opening: Places, closing: Places) -> bool:
+    """Does none of them hold another one? In `[ [time]` the first is a field of its own."""
+    if len(places) == len(opening):
+        return bool((places == opening).all())
+    return bool((np.searchsorted(places, closing) - np.searchsorted(places, opening) == 1).all())

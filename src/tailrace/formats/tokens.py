@@ -22,7 +22,7 @@ from tailrace.formats.lines import LineBlock
 from tailrace.formats.quoting import BLANK, Data, Mask, prove, requote_brackets
 
 _QUOTED = re.compile(rb'"[^"]*"')
-_BRACKETED = re.compile(rb"\[[^]]*\]")
+_BRACKETED = re.compile(rb"\[[^][]*\]")
 PROTOCOL = "HTTP/"
 
 
