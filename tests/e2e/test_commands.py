@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -106,10 +107,11 @@ def test_nothing_configured(home):
 
 
 def test_the_unexpected_is_said_in_one_line(home):
-    folder = home.path / "data"
-    folder.mkdir(parents=True)
-    (folder / "default").symlink_to("default")  # a loop: no command expects it
-    brief, full = home.run("table", "list"), home.run("table", "list", "-vv")
+    faulty = "import tailrace.cli.settings as settings\ndef load_config(context): raise RuntimeError('never seen')\n"
+    (home.path / "faults").mkdir(parents=True)
+    (home.path / "faults" / "sitecustomize.py").write_text(faulty + "settings.load_config = load_config\n")
+    path = os.pathsep.join([str(home.path / "faults"), os.environ.get("PYTHONPATH", "")])
+    brief, full = home.run("table", "list", PYTHONPATH=path), home.run("table", "list", "-vv", PYTHONPATH=path)
     assert (brief.code, full.code) == (1, 1)
     assert brief.err.startswith("error[unexpected]: ")
     assert "-vv" in brief.err

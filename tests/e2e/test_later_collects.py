@@ -132,7 +132,8 @@ def test_interrupt(home: Home, world, tmp_path, moment):
             wait_for(lambda: len(home.processes()) > 1 or process.poll() is not None)
         process.send_signal(signal.SIGINT)
         done = ended(process)
-    assert done.code == 130, done
+    # Python dies of the signal itself when it comes in the middle of an `exec`; to a shell that is 130 too.
+    assert done.code in (130, -signal.SIGINT), done
     assert done.err == "interrupted\n"
     assert done.out == ""
     home.assert_no_process_is_left()
