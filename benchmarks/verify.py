@@ -8,14 +8,14 @@ from pathlib import Path
 CHECKS = {
     "cloudtrail": {
         "rows": "count(*)",
-        "seconds": "sum(epoch(event_time))",
+        "seconds": "sum(epoch_us(event_time) // 1000000)",
         "errors": "count(*) FILTER (coalesce(error_code, '') <> '')",
         "reads": "count(*) FILTER (read_only)",
         "requests": "count(*) FILTER (coalesce(request_parameters::VARCHAR, '') NOT IN ('', 'null'))",
     },
     "nginx": {
         "rows": "count(*)",
-        "seconds": "sum(epoch(tp_timestamp))",
+        "seconds": "sum(epoch_us(tp_timestamp) // 1000000)",
         "status": "sum(status)",
         "bytes": "sum(body_bytes_sent)",
         "gets": "count(*) FILTER (request_method = 'GET')",
@@ -24,7 +24,7 @@ CHECKS = {
     },
     "vpc": {
         "rows": "count(*)",
-        "seconds": "sum(epoch(start_time))",
+        "seconds": "sum(epoch_us(start_time) // 1000000)",
         "bytes": "sum(bytes)",
         "packets": "sum(packets)",
         "rejects": "count(*) FILTER (action = 'REJECT')",
