@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
-from commandline import heeds_interrupts
 
 from tailrace.core.errors import TailraceError
 from tailrace.pipeline.failure import spark_failure
@@ -38,6 +37,9 @@ def count(spark, function):
 
 
 def start(home: Path, program: str) -> subprocess.Popen[str]:
+    # Spark's workers import this module too, and do not know where the tests' own modules are.
+    from commandline import heeds_interrupts
+
     code = BEGIN.replace("sys.argv[1]", repr(str(home))) + textwrap.dedent(program)
     return subprocess.Popen(
         [sys.executable, "-c", code],
