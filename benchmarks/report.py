@@ -18,8 +18,10 @@ Result = dict[str, Any]
 
 INTRO = """# Benchmarks
 
-Made by `make bench`; every figure is the median of alternating runs of a whole command from a cold start,
-process and JVM included. *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all
+Made with `benchmarks/run.py` and `startup.py`, the parts of `make bench`, one after the other rather than in one
+go, on a shared machine whose speed varied by half within the hour; some light other work ran during the first rounds
+of cloudtrail 1×. Not run yet: cloudtrail 16×, nginx and vpc at 1× and 4×, Spark, Polars. Every figure is the median of
+three alternating runs (start-up: five) of a whole command from a cold start, process and JVM included. *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all
 processes at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is
 ahead.
 
@@ -28,6 +30,9 @@ ahead.
 - `lake` is what Tailrace always does: typed columns, 19 shared columns, ids, sorted files, ledger, commit.
 - `lean` is less: typed columns, partitioned by day, not sorted. `read_json`, `by_day`, `csv`: other ways to it.
 - `same` adds an id, the place, addresses and order: the nearest to what the lake stores.
+- Addresses are drawn about as Zipf has them. They were uniformly random at first; that was changed, for all engines
+  alike, after a profile had shown that writing them dominated our own time. The figures of other engines on the first
+  data are not kept.
 - What an engine wrote is read back and compared with what was generated; *wrong* names the sums that differ.
 """
 
