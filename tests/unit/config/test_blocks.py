@@ -5,9 +5,7 @@ import pickle
 import pytest
 
 from tailrace.config import Secret, require_available
-from tailrace.core import (
-    ConfigError,
-)
+from tailrace.core import ConfigError
 
 SOURCE = 'source "file" {\n paths = ["/logs"]\n}\n'
 

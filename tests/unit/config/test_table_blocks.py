@@ -3,11 +3,7 @@ from __future__ import annotations
 import pytest
 
 from tailrace.config import tables_for
-from tailrace.core import (
-    ConfigError,
-    Delimited,
-    Jsonl,
-)
+from tailrace.core import ConfigError, Delimited, Jsonl
 from tailrace.core.registry import find_table
 
 SOURCE = 'source "file" {\n paths = ["/logs"]\n}\n'

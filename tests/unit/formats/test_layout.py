@@ -1,77 +1,19 @@
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layoutread import NGINX, Chunks, read, table
 
-from tailrace.core import Column, Common, ConfigError, Layout, Table, col
-from tailrace.formats.base import Bad
+from tailrace.core import ConfigError, col
 from tailrace.formats.layout import layout_decoder
 from tailrace.tables.apache_access_log import TABLE as APACHE
 from tailrace.tables.aws_vpc_flow_log import TABLE as VPC
-from tailrace.tables.nginx_access_log import COMBINED as NGINX_COMBINED
-from tailrace.tables.nginx_access_log import TABLE as NGINX_TABLE
-
-Row = dict[str, Any]
-NGINX = replace(NGINX_TABLE, format=NGINX_COMBINED)
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
-
-
-@dataclass
-class Result:
-    rows: list[Row]
-    bad: list[Bad]
-    skipped: int
-
-
-def read(table: Table, data: bytes | list[bytes], **changes: Any) -> Result:
-    """All rows by position, nulls left out, `extra` parsed; checks that every record is accounted for."""
-    chunks = [data] if isinstance(data, bytes) else data
-    fmt = replace(table.format, **changes) if changes else table.format
-    assert isinstance(fmt, Layout)
-    rows: list[Row] = []
-    bad: list[Bad] = []
-    skipped = 0
-    whole = b"".join(chunks)
-    for batch in layout_decoder(table, fmt).decode(Chunks(chunks)):
-        columns = {name: array.to_pylist() for name, array in batch.columns.items()}
-        assert all(len(values) == batch.rows for values in columns.values())
-        for i in range(batch.rows):
-            row = {name: values[i] for name, values in columns.items() if values[i] is not None}
-            extra = batch.extra[i].as_py() if batch.extra is not None else None
-            if extra is not None:
-                row["extra"] = json.loads(extra)
-            row["at"] = int(batch.positions[i])
-            assert whole[row["at"] :].startswith(batch.raw(i))
-            rows.append(row)
-        bad += batch.bad
-        skipped += batch.skipped
-        extras = [] if batch.extra is None else batch.extra.to_pylist()
-        assert batch.flagged == sum('"tp_misfit"' in extra for extra in extras if extra)
-    assert len(rows) + len(bad) + skipped == len(whole.split(b"\n")) - (whole.endswith(b"\n") or not whole)
-    return Result(sorted(rows, key=lambda r: int(r["at"])), sorted(bad, key=lambda b: b.position), skipped)
-
-
-def table(text: str, *columns: Column, null: str | None = "-", **fmt: Any) -> Table:
-    return Table("t", "", Layout(text, **fmt), columns, Common(time=("a",)), null=null)
-
 
 GOOD = b'1.2.3.4 - bob [17/May/2015:10:05:03 +0000] "GET /a HTTP/1.1" 200 12 "-" "Mozilla/5.0 (X11)"\n'
 GOOD_ROW = {
@@ -257,51 +199,6 @@ def test_apache_times() -> None:
 
 
 FLOW = b"2 123 eni-1 10.0.0.1 10.0.0.2 443 50000 6 10 4000 1600000000 1600000060 ACCEPT OK\n"
-NODATA = b"2 123 eni-1 - - - - - - - 1600000000 1600000060 - NODATA\n"
-
-
-def test_vpc() -> None:
-    flow, nodata = read(VPC, FLOW + NODATA).rows
-    assert flow == {
-        "version": 2,
-        "account_id": "123",
-        "interface_id": "eni-1",
-        "src_addr": "10.0.0.1",
-        "dst_addr": "10.0.0.2",
-        "src_port": 443,
-        "dst_port": 50000,
-        "protocol": 6,
-        "packets": 10,
-        "bytes": 4000,
-        "start_time": datetime(2020, 9, 13, 12, 26, 40),
-        "end_time": datetime(2020, 9, 13, 12, 27, 40),
-        "action": "ACCEPT",
-        "log_status": "OK",
-        "at": 0,
-    }
-    assert nodata.keys() == {
-        "version",
-        "account_id",
-        "interface_id",
-        "start_time",
-        "end_time",
-        "log_status",
-        "at",
-    }
-
-
-def test_headers_rule_until_the_next_one() -> None:
-    header = b"version srcaddr vpc-id new-field\n"
-    data = FLOW + header + b"5 1.1.1.1 vpc-1 x\n" + header + b"5 1.1.1.2 - -\n" + header.replace(b" new-field", b"")
-    data += b"5 1.1.1.3 vpc-3\n"
-    result = read(VPC, data)
-    assert [(r["src_addr"], r.get("vpc_id"), r.get("extra")) for r in result.rows] == [
-        ("10.0.0.1", None, None),
-        ("1.1.1.1", "vpc-1", {"new_field": "x"}),
-        ("1.1.1.2", None, None),
-        ("1.1.1.3", "vpc-3", None),
-    ]
-    assert result.skipped == 3
 
 
 def test_configuration_errors() -> None:
@@ -361,137 +258,3 @@ def test_tokenizer_and_patterns_agree(values: list[tuple[str, str, str, str]]) -
     ]
     got = [{k: v for k, v in row.items() if k in "abcd"} for row in together.rows]
     assert sorted(map(repr, got)) == sorted(map(repr, expected))
-
-
-# ---- real logs
-
-INDEPENDENT = re.compile(
-    rb'(\S+) (\S+) (\S+) \[([^\]]+)\] "(\S+) (.*?) (HTTP/\S+)" (\d+) (\d+|-)'
-    rb' "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"'
-)
-
-
-def test_apache_logs_equal_an_independent_reader(real_logs: Path) -> None:
-    data = (real_logs / "elastic-examples/apache_logs/apache_logs").read_bytes()
-    result = read(APACHE, [data[i : i + 100_000] for i in range(0, len(data), 100_000)])
-    assert result.bad == []
-    by_position = {row["at"]: row for row in result.rows}
-    position = compared = 0
-    names = "remote_addr remote_logname remote_user timestamp request_method request_uri server_protocol status"
-    keys = [*names.split(), "body_bytes_sent", "http_referer", "http_user_agent"]
-    for raw in data.split(b"\n")[:-1]:
-        found = INDEPENDENT.fullmatch(raw)
-        if found:
-            want: Row = dict(zip(keys, (part.decode() for part in found.groups()), strict=True))
-            want = {k: v for k, v in want.items() if v != "-"}
-            time = datetime.strptime(want["timestamp"], "%d/%b/%Y:%H:%M:%S +0000")
-            want |= {"timestamp": time, "status": int(want["status"]), "at": position}
-            if "body_bytes_sent" in want:
-                want["body_bytes_sent"] = int(want["body_bytes_sent"])
-            assert by_position[position] == want
-            compared += 1
-        position += len(raw) + 1
-    assert compared >= 9_990
-    assert len(result.rows) == 10_000
-
-
-def expectations(path: Path) -> dict[int, Row]:
-    return {row["log.offset"]: row for row in json.loads(Path(f"{path}-expected.json").read_text())}
-
-
-def compare(row: Row, want: Row) -> None:
-    pairs = {
-        "request_method": "http.request.method",
-        "status": "http.response.status_code",
-        "body_bytes_sent": "http.response.body.bytes",
-        "http_user_agent": "user_agent.original",
-        "request_uri": "url.original",
-    }
-    if "extra" in row:  # a request line that is none: ours keeps it, theirs differs
-        pairs = {"status": pairs["status"]}
-    for ours, theirs in pairs.items():
-        assert row.get(ours) == (None if want.get(theirs) == "-" else want.get(theirs)), (ours, want)
-    if "extra" not in row and "http.version" in want:
-        assert row["server_protocol"] == f"HTTP/{want['http.version']}"
-
-
-@pytest.mark.parametrize("name", ["darwin-2.4.23", "test-vhost", "test", "ubuntu-2.2.22"])
-def test_beats_apache(real_logs: Path, name: str) -> None:
-    path = real_logs / f"beats-filebeat-apache2/apache/access/test/{name}.log"
-    result = read(APACHE, path.read_bytes())
-    wanted = expectations(path)
-    assert result.bad == []
-    assert len(result.rows) == len(wanted)
-    for row in result.rows:
-        want = wanted[row["at"]]
-        compare(row, want)
-        assert row["timestamp"] == datetime.fromisoformat(want["@timestamp"]).replace(tzinfo=None)
-        assert row["remote_addr"] == want.get("source.address", row["remote_addr"])
-
-
-def test_beats_apache_ssl_request(real_logs: Path) -> None:
-    path = real_logs / "beats-filebeat-apache2/apache/access/test/ssl-request.log"
-    text = '%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x "%r" %b'
-    rows = read(APACHE, path.read_bytes(), text=text, also=()).rows
-    for row in rows:
-        want = expectations(path)[row["at"]]
-        assert row["request_uri"] == want["url.original"]
-        assert row["extra"]["ssl_protocol"] == "TLSv1.2"
-
-
-def test_beats_nginx(real_logs: Path) -> None:
-    path = real_logs / "beats-filebeat-apache2/nginx/access/test/access.log"
-    rows = read(NGINX, path.read_bytes(), also=(f"$host {NGINX_COMBINED.text}",)).rows
-    wanted = expectations(path)
-    assert len(rows) == len(wanted)
-    for row in rows:
-        compare(row, wanted[row["at"]])
-    path = path.with_name("test.log")
-    for row in read(NGINX, path.read_bytes()).rows:
-        if "tp_rest" in row.get("extra", {}):
-            del row["extra"]
-        compare(row, expectations(path)[row["at"]])
-
-
-def test_beats_ingress(real_logs: Path) -> None:
-    path = real_logs / "beats-filebeat-apache2/nginx/ingress_controller/test/test.log"
-    text = '$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" '
-    text += '"$http_user_agent" $request_length $request_time [$proxy_upstream_name] '
-    text += "[$proxy_alternative_upstream_name] $upstream_addr $upstream_response_length $upstream_response_time "
-    text += "$upstream_status $req_id"
-    result = read(NGINX, path.read_bytes(), text=text)
-    assert result.bad == []
-    wanted = expectations(path)
-    assert len(result.rows) == len(wanted)
-    for row in result.rows:
-        want = wanted[row["at"]]
-        assert row["request_uri"] == want["url.original"]
-        assert row["extra"]["req_id"] == want["nginx.ingress_controller.http.request.id"]
-
-
-def test_vpc_samples(real_logs: Path) -> None:
-    samples = json.loads((real_logs / "opensearch-catalog/observability/amazon_vpc_flow/data/sample.json").read_text())
-    rows = read(VPC, "\n".join(s["body"] for s in samples).encode()).rows
-    assert len(rows) == len(samples) == 22
-    keys = [c.name for c in VPC.columns[:14]]
-    for row, sample in zip(rows, samples, strict=True):
-        want = dict(zip(keys, sample["body"].split(), strict=True))
-        for key in ("start_time", "end_time"):
-            want[key] = datetime.fromtimestamp(int(want[key]), UTC).replace(tzinfo=None)
-        assert {k: str(v) for k, v in row.items() if k != "at"} == {k: str(v) for k, v in want.items() if v != "-"}
-
-
-def test_vpc_files_with_headers(real_logs: Path) -> None:
-    folder = real_logs / "otel-contrib/awslogsencodingextension/internal/unmarshaler/vpc-flow-log/testdata"
-    multi = read(VPC, (folder / "valid_vpc_flow_log_multi.log").read_bytes())
-    assert [(r["src_port"], r["action"]) for r in multi.rows] == [(20641, "ACCEPT"), (49761, "REJECT")]
-    assert multi.skipped == 1
-    (ecs,) = read(VPC, (folder / "valid_vpc_flow_log_ecs.log").read_bytes()).rows
-    assert ecs["ecs_cluster_name"] == "my-cluster"
-    (tgw,) = read(VPC, (folder / "valid_tgw_flow_log.log").read_bytes()).rows
-    assert tgw["extra"]["tgw_id"] == "tgw-0abc12345def67890"
-    assert tgw["start_time"] == datetime(2023, 11, 14, 22, 13, 20)
-    few = read(VPC, (folder / "vpc_flow_log_too_few_fields.log").read_bytes())
-    assert (len(few.rows), len(few.bad)) == (0, 1)
-    (many,) = read(VPC, (folder / "vpc_flow_log_too_many_fields.log").read_bytes()).rows
-    assert many["extra"] == {"tp_rest": "one-too-many"}

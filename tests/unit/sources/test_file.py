@@ -2,49 +2,14 @@ from __future__ import annotations
 
 import os
 import pickle
-import shutil
-import socket
-from collections.abc import Iterator
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
+from finding import EVER, found, names, skipped, unreadable, write
 
-from tailrace.core import Artifact, ConfigError, SourceError, TimeRange
-from tailrace.sources import (
-    Found,
-    Skipped,
-    Unreadable,
-    is_transient,
-    make_source,
-    open_artifact,
-    source_kinds,
-)
-
-EVER = TimeRange()
-
-
-def write(path: Path, content: bytes = b"x\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    return path
-
-
-def found(*paths: object, window: TimeRange = EVER, **args: object) -> list[Found]:
-    return list(make_source("file", {"paths": [str(p) for p in paths], **args}).discover(window))
-
-
-def names(items: list[Found]) -> list[str]:
-    return [Path(a.location).name for a in items if isinstance(a, Artifact)]
-
-
-def unreadable(items: list[Found]) -> list[Unreadable]:
-    return [item for item in items if isinstance(item, Unreadable)]
-
-
-def skipped(items: list[Found]) -> dict[str, int]:
-    return {item.reason: item.count for item in items if isinstance(item, Skipped)}
+from tailrace.core import Artifact, ConfigError, TimeRange
+from tailrace.sources import make_source, open_artifact, source_kinds
 
 
 def test_directories_files_and_globs(tmp_path: Path) -> None:
@@ -176,100 +141,6 @@ def test_many_links_do_not_multiply(tmp_path: Path) -> None:
             (tmp_path / f"d{depth}" / side).symlink_to(tmp_path / f"d{depth + 1}")
     write(tmp_path / "d24/x.log")
     assert names(found(tmp_path / "d0")) == ["x.log"]
-
-
-def test_pipes_sockets_and_broken_links_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
-    monkeypatch.chdir(tmp_path)
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind("sock")
-        write(tmp_path / "x.log")
-        items = found(tmp_path)
-        single = found(tmp_path / "pipe")
-    assert names(items) == ["x.log"]
-    reasons = {Path(u.location).name: (u.reason, u.code) for u in unreadable(items)}
-    assert reasons == {
-        "pipe": ("is a named pipe", "source.special"),
-        "sock": ("is a socket", "source.special"),
-        "nowhere": ("symbolic link leads nowhere", "source.gone"),
-    }
-    assert [u.reason for u in unreadable(single)] == ["is a named pipe"]
-
-
-def test_a_missing_path_is_reported_and_the_rest_collected(tmp_path: Path) -> None:
-    write(tmp_path / "x.log")
-    items = found(tmp_path / "nope", tmp_path, tmp_path / "none" / "*.log", tmp_path / "x.log" / "*")
-    assert names(items) == ["x.log"]
-    assert [u.code for u in unreadable(items)] == ["source.gone"] * 3
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "transient"),
-    [
-        (PermissionError(13, "Permission denied"), "source.denied", False),
-        (OSError(5, "Input/output error"), "source.io", True),
-    ],
-)
-def test_a_directory_that_cannot_be_opened(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError, code: str, transient: bool
-) -> None:
-    write(tmp_path / "shut/a.log")
-    write(tmp_path / "open/b.log")
-    scandir = os.scandir
-
-    def guarded(path: str) -> Any:
-        if path.endswith("shut"):
-            raise error
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", guarded)
-    items = found(tmp_path)
-    assert names(items) == ["b.log"]
-    (report,) = unreadable(items)
-    assert (report.code, report.transient, report.location) == (code, transient, str(tmp_path / "shut"))
-
-
-def test_a_directory_that_vanishes_meanwhile(tmp_path: Path) -> None:
-    for name in ("a/1.log", "b/2.log", "c/3.log"):
-        write(tmp_path / name)
-    items: Iterator[Found] = make_source("file", {"paths": str(tmp_path)}).discover(EVER)
-    first = next(items)
-    assert isinstance(first, Artifact)
-    shutil.rmtree(tmp_path / "b")
-    shutil.rmtree(tmp_path / "a")
-    rest = list(items)
-    assert names(rest) == ["3.log"]
-    assert [(Path(u.location).name, u.code) for u in unreadable(rest)] == [("b", "source.gone")]
-    with pytest.raises(SourceError) as gone:
-        open_artifact(first)
-    assert (gone.value.code, is_transient(gone.value)) == ("source.gone", False)
-
-
-def test_errors_of_opening_and_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (artifact,) = found(write(tmp_path / "x.log"))
-    assert isinstance(artifact, Artifact)
-    with open_artifact(artifact) as raw:
-        folder = os.open(tmp_path, os.O_RDONLY)
-        os.dup2(folder, raw.fileno())
-        os.close(folder)
-        with pytest.raises(SourceError, match="cannot be read"):
-            raw.read(10)
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "open", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
-        with pytest.raises(SourceError, match="permission denied") as denied:
-            open_artifact(artifact)
-    assert (denied.value.code, denied.value.where) == ("source.denied", str(tmp_path / "x.log"))
-    os.remove(tmp_path / "x.log")
-    os.mkfifo(tmp_path / "x.log")
-    with pytest.raises(SourceError) as pipe:
-        open_artifact(artifact)
-    assert pipe.value.code == "source.special"
-    os.remove(tmp_path / "x.log")
-    (tmp_path / "x.log").mkdir()
-    with pytest.raises(SourceError) as folder:
-        open_artifact(artifact)
-    assert folder.value.code == "source.special"
 
 
 @pytest.mark.parametrize(
