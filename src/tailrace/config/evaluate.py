@@ -4,56 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tailrace.config.expressions import Evaluation
+from tailrace.config.expressions import Circular, Evaluation
 from tailrace.config.functions import Surroundings
+from tailrace.config.limits import Budget
 from tailrace.config.places import Problem, Report
 from tailrace.config.syntax import Attribute, Expression
 from tailrace.config.values import Setting, Value
+from tailrace.config.variables import Variables
 
 
 class Evaluator:
     """Evaluates expressions of all files; locals and variables are evaluated when first asked for."""
 
-    def __init__(
-        self,
-        report: Report,
-        around: Surroundings,
-        local: dict[str, Attribute],
-        variables: dict[str, Attribute | None],
-    ) -> None:
+    def __init__(self, report: Report, around: Surroundings, local: dict[str, Attribute], budget: Budget) -> None:
         self.report = report
         self.around = around
-        self.named: Mapping[str, Mapping[str, Attribute | None]] = {"local": local, "var": variables}
+        self.budget = budget
+        self.variables = Variables()
+        self.local = local
         self._found: dict[tuple[str, str], Value] = {}
         self._failed: dict[tuple[str, str], Problem] = {}
         self._asked: list[tuple[str, str]] = []
+        self._settings: dict[int, Setting | None] = {}
+
+    @property
+    def named(self) -> Mapping[str, Mapping[str, object]]:
+        """By head: the names that are declared."""
+        return {"local": self.local, "var": self.variables.declared}
 
     def setting(self, attribute: Attribute) -> Setting | None:
         """The attribute's value; None, and a note in the report, when it has none."""
+        key = id(attribute)
+        if key not in self._settings:
+            self._settings[key] = self._setting(attribute)
+        return self._settings[key]
+
+    def _setting(self, attribute: Attribute) -> Setting | None:
         expression = attribute.expression
         try:
-            value = self.value(expression)
+            return Setting(attribute.name, self.value(expression), attribute.where, expression.where)
         except Problem as problem:
             self.report.add(problem)
             return None
-        except RecursionError:
-            self.report.error(expression.where, "nested too deeply", "expression")
-            return None
-        return Setting(attribute.name, value, attribute.where, expression.where)
 
-    def check_locals(self) -> None:
-        """Evaluate every local, also those that nobody asks for, so that what is wrong in them is said."""
-        for name in self.named["local"]:
-            try:
-                self.lookup("local", name)
-            except Problem as problem:
-                self.report.add(problem)
+    def check_names(self) -> None:
+        """Evaluate every local and variable, also those that nobody asks for, so that what is wrong is said."""
+        for head, names in self.named.items():
+            for name in names:
+                try:
+                    self.lookup(head, name)
+                except Problem as problem:
+                    self.report.add(problem)
 
     def value(self, expression: Expression) -> Value:
-        return Evaluation(expression.source, self.report, self.around, self).node(expression.node, {})
+        """Raises a Problem where the expression has no value."""
+        try:
+            return Evaluation(expression.source, self.report, self.around, self).node(expression.node, {})
+        except RecursionError:
+            raise self.report.make(expression.where, "nested too deeply", "expression") from None
 
     def lookup(self, head: str, name: str) -> Value:
-        """`local.x` or `var.x`; KeyError when it is not declared, ValueError when it depends on itself."""
+        """`local.x` or `var.x`; KeyError when it is not declared, Circular when it depends on itself."""
         key = (head, name)
         if key in self._found:
             return self._found[key]
@@ -61,14 +72,13 @@ class Evaluator:
             raise self._failed[key]
         if key in self._asked:
             circle = [*self._asked[self._asked.index(key) :], key]
-            raise ValueError(" → ".join(".".join(part) for part in circle))
-        attribute = self.named[head][name]
-        given = self.around.environ.get(f"TAILRACE_VAR_{name}") if head == "var" else None
+            raise Circular(" → ".join(".".join(part) for part in circle))
         self._asked.append(key)
         try:
-            if given is None and attribute is None:
-                raise ValueError(f"var.{name} has no default and TAILRACE_VAR_{name} is not set")
-            self._found[key] = given if given is not None or attribute is None else self.value(attribute.expression)
+            if head == "var":
+                self._found[key] = self.variables.value(name, self.value, self.report)
+            else:
+                self._found[key] = self.value(self.local[name].expression)
         except Problem as problem:
             self._failed[key] = problem
             raise

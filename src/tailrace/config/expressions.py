@@ -6,29 +6,37 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from tailrace.config.functions import FUNCTIONS, Surroundings
+from tailrace.config.limits import Budget
 from tailrace.config.operators import BIGGEST, binary, negative, truth
 from tailrace.config.places import Problem, Report, meant
+from tailrace.config.strings import Hole
 from tailrace.config.syntax import Source
+from tailrace.config.templates import Scope, Template
 from tailrace.config.values import Object, Reference, Value, called, shown
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 _WRAPPERS = frozenset({"expression", "literal_value", "template_expr", "collection_value", "operation", "for_expr"})
+_MAKERS = frozenset({"tuple", "object", "function_call", "for_tuple_expr", "for_object_expr"})
 _BRACKETS = frozenset("()[]{},") | {"tuple_start", "tuple_end", "object_start", "object_end", "comment"}
 
-Scope = Mapping[str, Value]
+
+class Circular(Exception):
+    """A name that cannot be evaluated without itself."""
 
 
 class Declared(Protocol):
-    """Where `local.x` and `var.x` come from."""
+    """Where `local.x` and `var.x` come from, and how much may still be computed."""
+
+    budget: Budget
 
     @property
     def named(self) -> Mapping[str, Mapping[str, object]]:
         """By head: the names that are declared."""
 
     def lookup(self, head: str, name: str) -> Value:
-        """Raises KeyError when it is not declared, ValueError when it cannot be evaluated."""
+        """Raises KeyError when it is not declared, Circular when it depends on itself, or a Problem."""
 
 
 class Evaluation:
@@ -44,6 +52,17 @@ class Evaluation:
         return self.report.make(self.source.where(node), message, code, hint)
 
     def node(self, node: Node, scope: Scope) -> Value:
+        """The value of a part of the expression."""
+        try:
+            self.names.budget.spend(1)
+            value = self._value(node, scope)
+            if isinstance(value, (list, dict)) and node.type in _MAKERS:
+                self.names.budget.weigh(value)
+            return value
+        except ValueError as error:
+            raise self.problem(node, str(error)) from None
+
+    def _value(self, node: Node, scope: Scope) -> Value:
         match node.type:
             case kind if kind in _WRAPPERS:
                 return self.chain(node.children, scope)
@@ -122,8 +141,10 @@ class Evaluation:
             raise self.problem(
                 step, f"unknown name '{head}.{key}'", meant(key, self.names.named[head]), "unknown-name"
             ) from None
-        except ValueError as error:
-            raise self.problem(step, f"cannot evaluate {head}.{key}: {error}", code="circular-reference") from None
+        except Circular as error:
+            message = f"cannot evaluate {head}.{key}: {error}"
+            hint = "one of them has to be given without the others"
+            raise self.problem(step, message, hint, "circular-reference") from None
 
     def _splat(self, value: Value, splat: Node, rest: Sequence[Node], scope: Scope) -> Value:
         steps = [*splat.children[0].children[1:], *rest]
@@ -152,22 +173,31 @@ class Evaluation:
         if len(pieces) == 1:
             return pieces[0]
         holes = [child for child in node.children if child.type == "template_interpolation"]
-        if len(holes) != pieces.count(None):
-            raise self.problem(node, "an interpolation in this text is empty", "write a name between '${' and '}'")
         values = [next((c for c in hole.children if c.type == "expression"), None) for hole in holes]
-        if None in values:
+        expressions = [value for value in values if value is not None]
+        if len(expressions) != sum(isinstance(piece, Hole) and piece.computed for piece in pieces):
             raise self.problem(node, "an interpolation in this text is empty", "write a name between '${' and '}'")
-        results = [self.node(value, scope) for value in values if value is not None]
-        if len(results) == 1 and not any(pieces):
-            return results[0]
-        filled = iter(zip(holes, results, strict=True))
-        return "".join(piece if piece is not None else self._inside(*next(filled)) for piece in pieces)
+        if len(pieces) == 3 and not pieces[0] and not pieces[2] and expressions:
+            return self.node(expressions[0], scope)
+        show = lambda inner, scope: self._inside(inner, self.node(inner, scope))  # noqa: E731
+        return Template(pieces, expressions, show=show, holds=self._truth, pairs=self._pairs).text(scope)
 
     def _inside(self, node: Node, value: Value) -> str:
         try:
-            return shown(value)
+            text = shown(value)
         except ValueError as error:
             raise self.problem(node, str(error), "write '$${' for a plain '${'") from None
+        self.names.budget.weigh(text)
+        return text
+
+    def _pairs(self, node: Node, scope: Scope) -> list[tuple[Value, Value]]:
+        """What `for` goes through: keys and values of a map, or numbers and items of a list."""
+        over = self.node(node, scope)
+        if isinstance(over, dict):
+            return list(over.items())
+        if isinstance(over, list):
+            return list(enumerate(over))
+        raise self.problem(node, f"expected a list or a map after 'in', found {called(over)}")
 
     def _object(self, node: Node, scope: Scope) -> Value:
         result = Object()
@@ -197,10 +227,13 @@ class Evaluation:
         if not least <= len(arguments) <= most:
             wanted = str(least) if least == most else f"at least {least}" if most > 9 else f"{least} to {most}"
             raise self.problem(node, f"{name}() takes {wanted} arguments, not {len(arguments)}")
+        self.names.budget.weigh(arguments)
         try:
-            return function(self.around, self.source.text.directory, *arguments)
+            result = function(self.around, self.source.text.directory, *arguments)
         except (ValueError, OverflowError, TypeError) as error:
             raise self.problem(node, f"{name}(): {error}", code="function") from None
+        self.names.budget.weigh(result)
+        return result
 
     def _arguments(self, node: Node, scope: Scope) -> list[Value]:
         given = next((child for child in node.children if child.type == "function_arguments"), None)
@@ -238,10 +271,7 @@ class Evaluation:
     def _for(self, node: Node, scope: Scope) -> Value:
         intro = next(child for child in node.children if child.type == "for_intro")
         names = [self.source.word(child) for child in intro.children if child.type == "identifier"]
-        over = self.node(next(child for child in intro.children if child.type == "expression"), scope)
-        if not isinstance(over, (list, dict)):
-            raise self.problem(intro, f"expected a list or a map after 'in', found {called(over)}")
-        pairs = list(over.items()) if isinstance(over, dict) else list(enumerate(over))
+        pairs = self._pairs(next(child for child in intro.children if child.type == "expression"), scope)
         results = [child for child in node.children if child.type == "expression"]
         only = next((child.children[-1] for child in node.children if child.type == "for_cond"), None)
         many = any(child.type == "ellipsis" for child in node.children)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tailrace.config.values import Value, called, shown
 
-_MAX_FILE = 1 << 20
+_MAX_TEXT = 1 << 20
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|w|d|h|m|s)")
 _SECONDS = {
     "ns": 1e-9,
@@ -76,9 +76,11 @@ def _file(around: Surroundings, directory: str, path: Value) -> Value:
     try:
         if not found.is_file():
             raise ValueError(f"there is no file {found}")
-        if found.stat().st_size > _MAX_FILE:
-            raise ValueError(f"{found} is larger than {_MAX_FILE} bytes")
-        return found.read_text(encoding="utf-8")
+        with found.open("rb") as stream:
+            data = stream.read(_MAX_TEXT + 1)
+        if len(data) > _MAX_TEXT:
+            raise ValueError(f"{found} is larger than {_MAX_TEXT} bytes")
+        return data.decode()
     except OSError as error:
         raise ValueError(f"cannot read {found}: {error.strerror}") from None
 
@@ -194,7 +196,10 @@ def _concat(around: Surroundings, _: str, *lists: Value) -> Value:
 
 
 def _join(around: Surroundings, _: str, separator: Value, *lists: Value) -> Value:
-    return _text(separator).join(shown(item) for part in lists for item in _list(part))
+    items = [shown(item) for part in lists for item in _list(part)]
+    if len(_text(separator)) * len(items) > _MAX_TEXT:
+        raise ValueError(f"the result is longer than {_MAX_TEXT} letters")
+    return _text(separator).join(items)
 
 
 def _split(around: Surroundings, _: str, separator: Value, text: Value) -> Value:

@@ -10,39 +10,53 @@ from pathlib import Path
 from tailrace.config.build import Builder
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.functions import Surroundings
-from tailrace.config.model import Config
-from tailrace.config.places import Problem, Report, Text
+from tailrace.config.limits import Budget
+from tailrace.config.model import Config, VariableSpec
+from tailrace.config.places import Report, Text
 from tailrace.config.syntax import Attribute, Block, parse
+from tailrace.config.values import Secret, plain
+from tailrace.config.variables import Outside, declared_variables, given_values
 from tailrace.core.errors import ConfigError
 
 SUFFIX = ".tpc"
-_BOM = b"\xef\xbb\xbf"
+AUTOMATIC = ".auto.tpvars"
+"Files of variables that are read without being named."
 
 
-def load(paths: Sequence[Path], *, now: datetime, environ: Mapping[str, str]) -> Config:
-    """Files, and the `*.tpc` of directories, as one configuration; ConfigErrors holds all that is wrong."""
+def load(
+    paths: Sequence[Path],
+    *,
+    now: datetime,
+    environ: Mapping[str, str],
+    variables: Sequence[str] = (),
+    variable_files: Sequence[Path] = (),
+) -> Config:
+    """Files, and the `*.tpc` of directories, as one configuration; ConfigErrors holds all that is wrong.
+
+    `variables` are `name=value` as given to `--var`, `variable_files` what `--var-file` names.
+    """
     files = find_files(paths)
-    texts = [Text(str(file), _read(file), str(file.parent)) for file in files]
-    return replace(load_texts(texts, now=now, environ=environ), files=tuple(str(file) for file in files))
+    automatic = [file for path in paths if path.is_dir() for file in _inside(path, AUTOMATIC)]
+    outside = Outside(variables, [_text(file) for file in variable_files], [_text(file) for file in automatic])
+    texts = [_text(file) for file in files]
+    config = load_texts(texts, now=now, environ=environ, outside=outside)
+    return replace(config, files=tuple(str(file) for file in files))
 
 
-def load_texts(texts: Sequence[Text], *, now: datetime, environ: Mapping[str, str]) -> Config:
+def load_texts(
+    texts: Sequence[Text], *, now: datetime, environ: Mapping[str, str], outside: Outside | None = None
+) -> Config:
     """The same for texts that are already in memory."""
     report = Report()
-    blocks = []
-    for text in texts:
-        report.knows(text)
-        try:
-            blocks.append(_parse(text, report))
-        except Problem as problem:
-            report.add(problem)
-    # A file that cannot be read would make every reference into it look wrong: its own error comes first.
-    if len(blocks) < len(texts):
-        report.check()
-    around = Surroundings(now, environ)
-    evaluator = Evaluator(report, around, _locals(blocks, report), _variables(blocks))
-    evaluator.check_locals()
-    return Builder(blocks, evaluator, report).config()
+    blocks = [parse(text, report) for text in texts]
+    budget = Budget(sum(len(text.data) for text in texts))
+    evaluator = Evaluator(report, Surroundings(now, environ), _locals(blocks, report), budget)
+    top = [block for file in blocks for block in file.blocks]
+    variables = evaluator.variables = declared_variables(top, evaluator.value, report)
+    variables.given = given_values(outside or Outside(), environ, variables.declared, report)
+    evaluator.check_names()
+    config = Builder(blocks, evaluator, report).config()
+    return replace(config, variables=_variables(evaluator), outline=report.outline)
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
@@ -51,8 +65,7 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         try:
             if path.is_dir():
-                inside = sorted(file for file in path.iterdir() if file.suffix == SUFFIX and file.is_file())
-                found.update(dict.fromkeys(inside))
+                found.update(dict.fromkeys(_inside(path, SUFFIX)))
             elif path.is_file():
                 found[path] = None
             else:
@@ -66,29 +79,19 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
-def _read(file: Path) -> bytes:
+def _inside(directory: Path, suffix: str) -> list[Path]:
+    return sorted(file for file in directory.iterdir() if file.name.endswith(suffix) and file.is_file())
+
+
+def _text(file: Path) -> Text:
     try:
-        return file.read_bytes()
+        return Text(str(file), file.read_bytes(), str(file.parent))
     except OSError as error:
         raise _unreadable(file, error) from None
 
 
 def _unreadable(path: Path, error: OSError) -> ConfigError:
     return ConfigError(f"cannot read {path}: {error.strerror}", code="config.unreadable")
-
-
-def _parse(text: Text, report: Report) -> Block:
-    """One file; a byte order mark counts as blanks so that offsets stay true."""
-    if text.data.startswith(_BOM):
-        text.data = b"   " + text.data[3:]
-    try:
-        text.data.decode()
-    except UnicodeDecodeError as error:
-        raise report.make(text.where(error.start), "the file is not UTF-8", "encoding", "save it as UTF-8") from None
-    nul = text.data.find(b"\0")
-    if nul >= 0:
-        raise report.make(text.where(nul), "the file holds a NUL byte", "encoding", "save it as UTF-8")
-    return parse(text, report)
 
 
 def _locals(files: Sequence[Block], report: Report) -> dict[str, Attribute]:
@@ -109,7 +112,16 @@ def _locals(files: Sequence[Block], report: Report) -> dict[str, Attribute]:
     return found
 
 
-def _variables(files: Sequence[Block]) -> dict[str, Attribute | None]:
-    """`variable` blocks: name → default."""
-    blocks = [block for file in files for block in file.blocks if block.kind == "variable" and block.labels]
-    return {block.labels[0]: block.attributes.get("default") for block in blocks}
+def _variables(evaluator: Evaluator) -> tuple[VariableSpec, ...]:
+    known = evaluator.variables
+    return tuple(
+        VariableSpec(
+            name=name,
+            type="(".join(variable.kind) + ")" * (len(variable.kind) - 1),
+            value=Secret("***") if variable.sensitive else plain(evaluator.lookup("var", name)),
+            origin=known.origin(name),
+            description=variable.description,
+            where=variable.where,
+        )
+        for name, variable in known.declared.items()
+    )

@@ -1,21 +1,25 @@
 """First pass over a file: takes strings and comments out, so that the grammar never sees inside them.
 
-HCL reads `%{` and `${` in every string and knows no backticks; log layouts are full of the former. So every
-string is decoded, then overwritten byte for byte by a harmless quoted one, so that all offsets stay true.
+HCL reads `%{` and `${` in every string and knows no backticks; log layouts are full of the former.
 Unbalanced brackets and open strings are found on the way: they can be named better here than by a grammar.
+A block in which something is wrong is left out, so that what is wrong in the others is found as well.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 
 from tailrace.config.places import Problem, Report, Text
+from tailrace.config.strings import Pieces, Strings
 
 RAW_ATTRIBUTES = frozenset({b"layout", b"file_layout", b"log_format", b"source_format"})
 "Attributes whose texts hold `%{…}` and `${…}` of their own: kept as written."
 RAW_MAPS = frozenset({b"patterns"})
 MAX_DEPTH = 100
+MAX_PROBLEMS = 20
+"Of one file; who has that many wants to see the first ones first."
 
 _TOKEN = re.compile(
     rb"""(?P<comment>(?:\#|//)[^\n]*)|(?P<long>/\*)
@@ -26,22 +30,39 @@ _TOKEN = re.compile(
 )
 _NOT_LINE_END = re.compile(rb"[^\n]")
 _NOTHING = re.compile(rb"\r?\n|#|//|\Z")
-_PIECE = re.compile(rb'"|\\|\$\$\{|%%\{|\$\{|%\{|\r?\n')
-_HEREDOC_PIECE = re.compile(rb"\$\$\{|%%\{|\$\{|%\{")
-_ESCAPES = {b"n": "\n", b"r": "\r", b"t": "\t", b'"': '"', b"\\": "\\"}
-_CODE_POINT = re.compile(rb"u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})")
+_STRAY = "closes nothing"
 _CLOSING = {b"{": b"}", b"[": b"]", b"(": b")"}
-
-Pieces = tuple["str | None", ...]
-"A string in parts; None stands for an interpolated expression."
+_BLOCK_START = re.compile(rb'^[A-Za-z_][\w-]*(?:[ \t]+[A-Za-z_][\w-]*)*[ \t]*["{]', re.MULTILINE)
+"Where a top-level block seems to begin: at the margin."
 
 
 @dataclass(slots=True)
 class Scanned:
     """What the grammar gets to see, and the strings it does not, by the offset at which each begins."""
 
+    text: Text
     masked: bytearray
-    strings: dict[int, Pieces] = field(default_factory=dict)
+    strings: dict[int, Pieces]
+    broken: set[tuple[int, int]] = field(default_factory=set)
+    "Stretches of text that cannot be read."
+    tops: list[int] = field(default_factory=list)
+    "Where top-level blocks end."
+    _starts: list[int] = field(default_factory=list)
+
+    def around(self, at: int) -> tuple[int, int]:
+        """The top-level block around an offset, as far as it can be told: blocks begin at the margin."""
+        if not self._starts:
+            self._starts = [0, *(m.start() for m in _BLOCK_START.finditer(self.text.data)), len(self.text.data)]
+        after = bisect_right(self._starts, at)
+        return self._starts[after - 1], self._starts[min(after, len(self._starts) - 1)]
+
+    def leave_out(self, start: int, end: int) -> None:
+        """The grammar is not to see this."""
+        self.broken.add((start, end))
+        self.blank(start, end)
+
+    def blank(self, start: int, end: int) -> None:
+        self.masked[start:end] = _NOT_LINE_END.sub(b" ", self.text.data[start:end])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +73,29 @@ class _Bracket:
 
 
 def scan(text: Text, report: Report) -> Scanned:
-    """Mask all strings of a file; raises the first problem that makes the rest unreadable."""
+    """Mask all strings of a file; blocks that cannot be read are noted and left out."""
     scanner = _Scanner(text, report)
-    scanner.code(0, None, 0)
-    return scanner.scanned
+    scanned = scanner.scanned
+    at = 0
+    for number in range(MAX_PROBLEMS):
+        try:
+            scanner.code(at, None, 0)
+            return scanned
+        except Problem as problem:
+            # After another fault a bracket too many is most likely its consequence.
+            if not number or not problem.message.endswith(_STRAY):
+                report.add(problem)
+            found = text.offset(problem.place)
+            start, end = scanned.around(found)
+            if scanner.goes_on:
+                scanner.note_more(found, end)
+            scanned.leave_out(max(start, at), end)
+            scanned.masked[end:] = text.data[end:]
+            scanner.strings.raw_spans.clear()
+            scanned.tops = [*(top for top in scanned.tops if top <= start), end]
+            at = end
+    scanned.leave_out(at, len(text.data))
+    return scanned
 
 
 class _Scanner:
@@ -63,13 +103,34 @@ class _Scanner:
         self.text = text
         self.data = text.data
         self.report = report
-        self.scanned = Scanned(bytearray(text.data))
+        masked = bytearray(text.data)
+        self.strings = Strings(text, report, masked, self.code)
+        self.scanned = Scanned(text, masked, self.strings.found)
+        self.end = len(text.data)
+        self.goes_on = False
+        "Is the last problem one of its own line?"
+        self.counts_brackets = True
 
-    def problem(self, at: int, message: str, hint: str | None = None) -> Problem:
+    def note_more(self, at: int, end: int) -> None:
+        """Note what else is wrong with single lines of a block; its brackets do not count any more."""
+        self.end, self.counts_brackets = end, False
+        for _ in range(MAX_PROBLEMS):
+            line_end = self.data.find(b"\n", at, end)
+            if line_end < 0:
+                break
+            try:
+                self.code(line_end + 1, None, 0)
+                break
+            except Problem as problem:
+                if not self.goes_on:
+                    break
+                self.report.add(problem)
+                at = self.text.offset(problem.place)
+        self.end, self.counts_brackets = len(self.data), True
+
+    def problem(self, at: int, message: str, hint: str | None = None, *, goes_on: bool = False) -> Problem:
+        self.goes_on = goes_on
         return self.report.make(self.text.where(at), message, "syntax", hint)
-
-    def _open_interpolation(self, at: int) -> Problem:
-        return self.problem(at, "'${' is never closed", "add '}', or write '$${' for a plain '${'")
 
     def code(self, at: int, interpolation: int | None, depth: int) -> int:
         """Scan code up to the end of the file, or of the interpolation that began at that offset."""
@@ -77,7 +138,7 @@ class _Scanner:
             raise self.problem(at, "nested too deeply")
         opened: list[_Bracket] = []
         raw_at = raw_map_at = -1
-        while match := _TOKEN.search(self.data, at):
+        while match := _TOKEN.search(self.data, at, self.end):
             start, at = match.start(), match.end()
             inside_raw = bool(opened) and opened[-1].raw
             match match.lastgroup:
@@ -86,11 +147,14 @@ class _Scanner:
                 case "long":
                     at = self._comment(start)
                 case "quote":
-                    at = self._quoted(start, inside_raw or start == raw_at, interpolation, depth)
+                    self.goes_on = True
+                    at = self.strings.quoted(start, inside_raw or start == raw_at, interpolation, depth)
                 case "backtick":
-                    at = self._backtick(start)
+                    self.goes_on = False
+                    at = self.strings.raw(start)
                 case "tag" | "heredoc":
-                    at = self._heredoc(match, inside_raw or start == raw_at, depth)
+                    self.goes_on = False
+                    at = self.strings.heredoc(match, inside_raw or start == raw_at, depth)
                 case "open":
                     opened.append(_Bracket(match[0], start, inside_raw or start == raw_map_at))
                     if len(opened) > MAX_DEPTH:
@@ -99,22 +163,31 @@ class _Scanner:
                     if not opened and interpolation is not None and match[0] == b"}":
                         return at
                     self._close(opened, match[0], start)
+                    if not opened and interpolation is None:
+                        self.scanned.tops.append(at)
                 case _:
-                    if match["sign"] == b"=" and _NOTHING.match(self.data, at):
-                        name = match["name"].decode()
-                        raise self.problem(start, f"'{name}' has no value", f"write {name} = … on one line")
+                    self._name(match)
                     raw_at = at if match["name"] in RAW_ATTRIBUTES else -1
                     raw_map_at = at if match["name"] in RAW_MAPS else -1
-        if opened:
-            sign = opened[-1].sign.decode()
-            raise self.problem(opened[-1].at, f"'{sign}' is never closed", f"add the '{_pair(sign)}' that ends it")
         if interpolation is not None:
-            raise self._open_interpolation(interpolation)
-        return len(self.data)
+            raise self.strings.never_closed(interpolation)
+        if opened and self.counts_brackets:
+            sign = opened[-1].sign
+            hint = f"add the '{_CLOSING[sign].decode()}' that ends it"
+            raise self.problem(opened[-1].at, f"'{sign.decode()}' is never closed", hint)
+        return self.end
+
+    def _name(self, match: re.Match[bytes]) -> None:
+        if match["sign"] == b"=" and _NOTHING.match(self.data, match.end()):
+            name = match["name"].decode()
+            raise self.problem(match.start(), f"'{name}' has no value", f"write {name} = … on one line", goes_on=True)
 
     def _close(self, opened: list[_Bracket], sign: bytes, at: int) -> None:
+        if not self.counts_brackets:
+            del opened[-1:]
+            return
         if not opened:
-            raise self.problem(at, f"'{sign.decode()}' closes nothing")
+            raise self.problem(at, f"'{sign.decode()}' {_STRAY}")
         bracket = opened.pop()
         if _CLOSING[bracket.sign] != sign:
             line = self.text.where(bracket.at).line
@@ -128,122 +201,3 @@ class _Scanner:
             raise self.problem(start, "comment is never closed", "add '*/'")
         self.scanned.masked[start : end + 2] = _NOT_LINE_END.sub(b" ", self.data[start : end + 2])
         return end + 2
-
-    def _backtick(self, start: int) -> int:
-        end = self.data.find(b"`", start + 1)
-        if end < 0:
-            raise self.problem(start, "raw text is never closed", "add '`' at its end")
-        self._mask(start, end + 1)
-        self.scanned.strings[start] = (self.data[start + 1 : end].decode(),)
-        return end + 1
-
-    def _quoted(self, start: int, raw: bool, interpolation: int | None, depth: int) -> int:
-        pieces: list[str | None] = []
-        holes: list[tuple[int, int]] = []
-        literal = ""
-        at = start + 1
-        while True:
-            match = _PIECE.search(self.data, at)
-            if match is None or match[0].endswith(b"\n"):
-                if interpolation is not None:
-                    raise self._open_interpolation(interpolation)
-                raise self.problem(start, "text is never closed", "add '\"' at its end; write \\\" for a quote inside")
-            literal += self.data[at : match.start()].decode()
-            at = match.end()
-            if match[0] == b'"':
-                break
-            if match[0] == b"\\":
-                escaped, at = self._escape(at, raw)
-                literal += escaped
-            elif match[0] == b"${" and not raw:
-                at = self.code(at, match.start(), depth + 1)
-                holes.append((match.start(), at))
-                pieces += [literal, None]
-                literal = ""
-            else:
-                literal += self._plain(match, raw)
-        self._mask(start, at, holes)
-        self.scanned.strings[start] = (*pieces, literal)
-        return at
-
-    def _plain(self, match: re.Match[bytes], raw: bool) -> str:
-        """`$${` and `%%{` are the escaped forms of `${` and `%{`."""
-        if len(match[0]) == 3:
-            return match[0][1:].decode()
-        if not raw:
-            raise self.problem(
-                match.start(), "'%{' begins a template directive, which is not supported",
-                "put the text between backticks to keep it as it is, or write '%%{'",
-            )  # fmt: skip
-        return match[0].decode()
-
-    def _escape(self, at: int, raw: bool) -> tuple[str, int]:
-        sign = self.data[at : at + 1]
-        if sign in _ESCAPES:
-            return _ESCAPES[sign], at + 1
-        code = _CODE_POINT.match(self.data, at)
-        if code:
-            number = int(code[1] or code[2], 16)
-            if number > 0x10FFFF or 0xD800 <= number < 0xE000:
-                raise self.problem(at - 1, f"there is no character {number:X}")
-            return chr(number), code.end()
-        if not raw:
-            shown = self.data[at - 1 : at + 1].decode(errors="replace")
-            self.report.warn(
-                self.text.where(at - 1), f"'{shown}' is not an escape; it is read as it stands", "escape",
-                f"write '\\{shown}', or put the text between backticks",
-            )  # fmt: skip
-        return "\\", at
-
-    def _heredoc(self, head: re.Match[bytes], raw: bool, depth: int) -> int:
-        tag = head["tag"]
-        last = re.compile(rb"^[ \t]*" + re.escape(tag) + rb"(?=[ \t]*\r?$)", re.MULTILINE).search(self.data, head.end())
-        if last is None:
-            raise self.problem(head.start(), "heredoc is never closed", f"add a line that holds only {tag.decode()}")
-        body = self.data[head.end() : last.start()]
-        indent = _indent(body) if head["strip"] else 0
-        pieces: list[str | None] = []
-        holes: list[tuple[int, int]] = []
-        literal = b""
-        at = head.end()
-        while (match := _HEREDOC_PIECE.search(self.data, at, last.start())) is not None:
-            literal += self.data[at : match.start()]
-            at = match.end()
-            if match[0] == b"${" and not raw:
-                at = self.code(at, match.start(), depth + 1)
-                if at > last.start():
-                    raise self._open_interpolation(match.start())
-                holes.append((match.start(), at))
-                pieces += [_outdent(literal, indent, first=not pieces), None]
-                literal = b""
-            else:
-                literal += self._plain(match, raw).encode()
-        literal += self.data[at : last.start()]
-        self._mask(head.start(), last.end(), holes)
-        self.scanned.strings[head.start()] = (*pieces, _outdent(literal, indent, first=not pieces))
-        return last.end()
-
-    def _mask(self, start: int, end: int, holes: list[tuple[int, int]] | None = None) -> None:
-        at = start
-        for hole_start, hole_end in [*(holes or []), (end, end)]:
-            self.scanned.masked[at:hole_start] = b"_" * (hole_start - at)
-            at = hole_end
-        self.scanned.masked[start : start + 1] = self.scanned.masked[end - 1 : end] = b'"'
-
-
-def _pair(sign: str) -> str:
-    return _CLOSING[sign.encode()].decode()
-
-
-def _indent(body: bytes) -> int:
-    margins = [len(line) - len(line.lstrip(b" \t")) for line in body.splitlines() if line.strip()]
-    return min(margins, default=0)
-
-
-def _outdent(literal: bytes, indent: int, *, first: bool) -> str:
-    """Remove the common margin; a piece after an interpolation does not begin at a margin."""
-    if indent:
-        margin = rb"[ \t]{0,%d}" % indent
-        literal = re.sub(rb"(?<=\n)" + margin, b"", literal)
-        literal = re.sub(rb"\A" + margin, b"", literal) if first else literal
-    return literal.decode()

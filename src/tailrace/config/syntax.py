@@ -10,12 +10,14 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from tailrace.config.places import Problem, Report, Text, Where
-from tailrace.config.scan import Pieces, scan
+from tailrace.config.scan import MAX_PROBLEMS, Scanned, scan
+from tailrace.config.strings import Pieces
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 _PAIRS = {b"{": b"}", b"[": b"]", b"(": b")"}
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +63,42 @@ class Block:
     where: Where
     attributes: dict[str, Attribute]
     blocks: tuple[Block, ...]
+    start: int = 0
+    end: int = 0
+    "Offsets of its first byte and of what follows it."
 
 
 def parse(text: Text, report: Report) -> Block:
-    """A file as one block without a kind. Raises the first syntax error, notes those found afterwards."""
+    """A file as one block without a kind; blocks that cannot be read are noted and left out."""
+    report.knows(text)
+    if not _is_text(text, report):
+        report.misses(text.data)
+        return Block("", (), (), text.where(0), {}, (), 0, len(text.data))
     scanned = scan(text, report)
     root = _root(bytes(scanned.masked))
     if root.has_error:
-        raise _syntax_error(bytes(scanned.masked), text, report)
+        root = _without_broken(scanned, report)
+    for start, end in scanned.broken:
+        report.misses(text.data[start:end])
     source = Source(text, scanned.strings)
     body = next((child for child in root.children if child.type == "body"), None)
-    return _Reader(source, report).block("", (), (), text.where(0), body)
+    whole = _Reader(source, report).block("", (), (), (0, len(text.data)), body)
+    report.outline.holds(text.file, whole)
+    return whole
+
+
+def _is_text(text: Text, report: Report) -> bool:
+    """A byte order mark counts as blanks so that offsets stay true."""
+    if text.data.startswith(_BOM):
+        text.data = b"   " + text.data[3:]
+    try:
+        text.data.decode()
+        at, fault = text.data.find(b"\0"), "the file holds a NUL byte"
+    except UnicodeDecodeError as error:
+        at, fault = error.start, "the file is not UTF-8"
+    if at >= 0:
+        report.error(text.where(at), fault, "encoding", "save it as UTF-8")
+    return at < 0
 
 
 @cache
@@ -92,7 +119,7 @@ class _Reader:
         self.report = report
 
     def block(
-        self, kind: str, labels: tuple[str, ...], places: tuple[Where, ...], where: Where, body: Node | None
+        self, kind: str, labels: tuple[str, ...], places: tuple[Where, ...], span: tuple[int, int], body: Node | None
     ) -> Block:
         attributes: dict[str, Attribute] = {}
         blocks: list[Block] = []
@@ -110,7 +137,7 @@ class _Reader:
                 blocks.append(self._block(item))
             else:
                 self._attribute(item, attributes)
-        return Block(kind, labels, places, where, attributes, tuple(blocks))
+        return Block(kind, labels, places, self.source.text.where(span[0]), attributes, tuple(blocks), *span)
 
     def _attribute(self, node: Node, into: dict[str, Attribute]) -> None:
         first, _, value = (child for child in node.children if child.type != "comment")
@@ -132,25 +159,56 @@ class _Reader:
             self.source.word(kind),
             tuple(self._label(label) for label in labels),
             tuple(self.source.where(label) for label in labels),
-            self.source.where(kind),
+            (node.start_byte, node.end_byte),
             body,
         )
 
     def _label(self, node: Node) -> str:
         if node.type == "identifier":
             return self.source.word(node)
-        return "".join(piece or "" for piece in self.source.strings[node.start_byte])
+        return "".join(piece for piece in self.source.strings[node.start_byte] if isinstance(piece, str))
 
 
-def _syntax_error(masked: bytes, text: Text, report: Report) -> Problem:
-    """Point at the first line that the grammar could not place, and at the word in it if that is known."""
-    ends = [match.start() for match in re.finditer(rb"\n|\Z", masked)]
-    line = bisect_left(ends, True, key=lambda end: _root(_closed(masked[:end])).has_error)
-    first, last = (ends[line - 1] + 1 if line else 0), ends[min(line, len(ends) - 1)]
+def _without_broken(scanned: Scanned, report: Report) -> Node:
+    """The file without the blocks that the grammar cannot place; what is wrong in them is noted."""
+    size, noted = len(scanned.masked), 0
+    for start, end in zip([0, *scanned.tops], [*scanned.tops, size], strict=True):
+        seen: set[tuple[int, int]] = set()
+        while noted < MAX_PROBLEMS and (line := _stuck_line(scanned, start, end)) and line not in seen:
+            seen.add(line)
+            noted += 1
+            report.add(_syntax_error(scanned, start, line, report))
+            whole = bytes(scanned.masked[slice(*line)])
+            if _closed(whole) != whole:
+                break  # without the line that opens it, the end of a block would be the next riddle
+            scanned.blank(*line)
+        if seen:
+            scanned.leave_out(start, end)
+    if _root(bytes(scanned.masked)).has_error:
+        line = _stuck_line(scanned, 0, size) if not noted else None
+        if line:
+            report.add(_syntax_error(scanned, 0, line, report))
+        scanned.leave_out(0, size)
+    return _root(bytes(scanned.masked))
+
+
+def _stuck_line(scanned: Scanned, start: int, end: int) -> tuple[int, int] | None:
+    """The first line of a stretch of text that the grammar cannot place."""
+    block = bytes(scanned.masked[start:end])
+    if not _root(block).has_error:
+        return None
+    ends = [match.start() for match in re.finditer(rb"\n|\Z", block)]
+    line = bisect_left(ends, True, key=lambda stop: _root(_closed(block[:stop])).has_error)
+    return start + (ends[line - 1] + 1 if line else 0), start + ends[min(line, len(ends) - 1)]
+
+
+def _syntax_error(scanned: Scanned, start: int, line: tuple[int, int], report: Report) -> Problem:
+    """Points at the line, and at the word in it if that is known."""
+    text, (first, last) = scanned.text, line
     # Masked text holds no heredocs: the grammar tries one only where it got stuck.
-    nodes = list(_walk(_root(_closed(masked[:last]))))
-    stuck = [node.start_byte for node in nodes if node.type == "heredoc_identifier"]
-    stuck += [node.start_byte for node in nodes if node.is_error]
+    nodes = list(_walk(_root(_closed(bytes(scanned.masked[start:last])))))
+    stuck = [start + node.start_byte for node in nodes if node.type == "heredoc_identifier"]
+    stuck += [start + node.start_byte for node in nodes if node.is_error]
     at = next((offset for offset in stuck if first < offset < last), first)
     known = at > first
     while text.data[at : at + 1].isspace():

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-PROBE = 'schema "probe" {{\n  value = {}\n}}\n'
+PROBE = "locals {{\n  value = {}\n}}\n"
+READER = 'source "http" "probe" {\n  url  = "https://example.com"\n  body = local.value\n}'
 
 
 @pytest.fixture
 def value(load):
     def run(expression: str, *more: str, **options: object) -> object:
-        return load(PROBE.format(expression), *more, **options).others[0].args["value"]
+        return load(PROBE.format(expression), *more, READER, **options).sources[0].args.get("body")
 
     return run
 
@@ -16,7 +17,7 @@ def value(load):
 @pytest.fixture
 def error(fail):
     def run(expression: str, **options: object) -> str:
-        (problem,) = fail(PROBE.format(expression), **options)
+        (problem,) = fail(PROBE.format(expression), READER, **options)
         return str(problem)
 
     return run
@@ -109,10 +110,12 @@ def test_file_is_read_beside_the_config(value, error, tmp_path):
 
 def test_locals_and_variables(value, fail):
     names = 'locals {\n a = local.b + 1\n b = 1\n}\nvariable "v" {\n default = "d"\n}\nvariable "w" {}\n'
-    assert value('"${local.a}/${var.v}"', names) == "2/d"
-    assert value("var.w", names, environ={"TAILRACE_VAR_w": "given"}) == "given"
+    given = {"TAILRACE_VAR_w": "given"}
+    assert value('"${local.a}/${var.v}"', names, environ=given) == "2/d"
+    assert value("var.w", names, environ=given) == "given"
     (problem,) = fail(PROBE.format("var.w"), names)
-    assert "TAILRACE_VAR_w is not set" in problem.message
+    assert problem.message == "variable 'w' has no value"
+    assert problem.hint is not None and "--var w=…, TAILRACE_VAR_w" in problem.hint
 
 
 def test_circular_locals(fail):
@@ -139,9 +142,9 @@ def test_circular_locals(fail):
         ("{ a = 1 }.b", "2:20: there is no 'b' in this map"),
         ("{ a = 1, a = 2 }", "2:20: 'a' is given twice"),
         ("bare", "2:11: unknown name 'bare'"),
-        ('"${connection.a.b}x"', "2:12: the name connection.a.b cannot stand in a text"),
+        ('"${connection.a.b}x"', "2:14: the name connection.a.b cannot stand in a text"),
         ('"é${1 / 0}"', "2:15: cannot calculate this"),
-        ('"100%{x}"', "2:15: '%{' begins a template directive"),
+        ('"100%{x}"', "2:15: '%{' begins no directive that is known"),
         ('"\\ud800"', "2:12: there is no character D800"),
         ("1.5.3", "2:14: a number has no '3'"),
     ],
