@@ -117,3 +117,29 @@ def test_a_file_that_cannot_be_read(
     (report,) = inbox.world.collect()
     assert report.clean
     assert inbox.count("tp_source_location like '%/a.log'") == 2
+
+
+def test_its_own_files_are_left_out(inbox: Inbox) -> None:
+    """The home as a source, by mistake: neither the lake nor Spark's log is read, other files are."""
+    home = inbox.world.home
+    inbox.put("a.log", lines(2))
+    inbox.collect()
+    for name in ("spark.log", "spark.log.1", "web.log"):
+        (home / "logs").mkdir(exist_ok=True)
+        (home / "logs" / name).write_bytes(lines(1))
+    report = inbox.world.collect_one(NGINX, str(home))
+    assert (report.discovered, report.counts.received, report.counts.quarantined) == (1, 1, 0)
+    (advice,) = report.advice
+    assert advice.code == "source.own-files"
+    assert "of Tailrace's own home left out" in advice.message
+    assert report.clean
+
+
+def test_the_lake_as_a_source_gives_nothing(inbox: Inbox) -> None:
+    inbox.put("a.log", lines(2))
+    inbox.collect()
+    linked = inbox.folder / "linked"
+    linked.symlink_to(inbox.world.lake.data_root)
+    for place in (inbox.world.lake.data_root, linked, *inbox.world.lake.data_root.rglob("*.parquet")):
+        report = inbox.world.collect_one(NGINX, str(place))
+        assert (report.discovered, [note.code for note in report.advice]) == (0, ["source.own-files"])

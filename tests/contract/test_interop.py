@@ -79,7 +79,8 @@ def of_polars(rows: Any) -> Facts:
     facts = rows.select(
         len().alias("rows"), col("n").sum(), col("late").sum(),
         col("tp_index").max().alias("most"), col("tp_index").min().alias("least"), col("tp_index").n_unique(),
-        col("tp_date").n_unique(), col("tp_partition").min().alias("first"), col("tp_partition").max().alias("last"), col("tp_table").min(),
+        col("tp_date").n_unique(), col("tp_partition").min().alias("first"),
+        col("tp_partition").max().alias("last"), col("tp_table").min(),
         col("tp_timestamp").min().dt.strftime("%Y-%m-%d %H:%M:%S"),
     )  # fmt: skip
     return tuple(facts.collect().row(0))

@@ -139,7 +139,7 @@ class Collection:
         self._check_name(table.name, spec)
         ledger = read_ledger(self.lake, table.name, spec.name)
         window = listing_window(self.options.window, ledger, now)
-        listed = list_sources(spec, table, window, report)
+        listed = list_sources(spec, table, window, report, self.lake)
         table = full_table(self.config, spec, self.lake, listed)
         check_expressions(table, spec)
         run = new_run_id()

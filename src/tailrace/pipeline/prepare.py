@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from tailrace.config.model import Config, PartitionSpec, SourceSpec
 from tailrace.config.tables import tables_for
-from tailrace.core import ConfigError, Format, Table, TimeRange
+from tailrace.core import Artifact, ConfigError, Format, Table, TimeRange
 from tailrace.core.arrow import arrow_schema, arrow_type
 from tailrace.core.registry import nearest
 from tailrace.formats import decoder
@@ -25,6 +26,7 @@ from tailrace.pipeline.infer import with_inferred
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources import Skipped, Unreadable, make_source
+from tailrace.sources.walk import file_uri
 
 LOOK_BACK = timedelta(days=30)
 _NO_INDEX = (
@@ -59,10 +61,12 @@ def range_notes(window: TimeRange, ledger: Ledger) -> dict[str, str]:
     return {"from": min(starts)} if starts else {}
 
 
-def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: PartitionReport) -> Listed:
-    """All artifacts of all sources; what cannot be listed is noted in the report."""
+def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: PartitionReport, lake: Lake) -> Listed:
+    """All artifacts of all sources; what cannot be listed, or is Tailrace's own, is noted in the report."""
     found: dict[str, Wanted] = {}
     formats: list[Format] = []
+    own: list[Artifact] = []
+    ours = own_places(lake)
     for number, source in enumerate(spec.sources):
         formats.append(source.format or table.format)
         for item in make_source(source.kind, _arguments(source, table)).discover(window):
@@ -70,10 +74,21 @@ def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: P
                 report.troubles.append(Trouble(item.location, item.reason, item.code))
             elif isinstance(item, Skipped):
                 report.unmatched += item.count if item.reason == "layout" else 0
+            elif item.uri.startswith(ours):
+                own.append(item)
             else:
                 found.setdefault(item.uri, Wanted(item, number))
+    if own:
+        told = f"{len(own):,} file{'s' * (len(own) > 1)} of Tailrace's own home left out"
+        report.advice.append(Trouble(own[0].location, told, "source.own-files", "let `paths` name the logs alone"))
     report.discovered = len(found)
     return Listed(tuple(found.values()), tuple(formats))
+
+
+def own_places(lake: Lake) -> tuple[str, ...]:
+    """How the URIs of Tailrace's own files begin: what a lake holds and Spark says are no logs to collect."""
+    folders = [file_uri(os.path.realpath(lake.home / name)) + "/" for name in ("config", "data", "meta")]
+    return (*folders, file_uri(os.path.realpath(lake.home / "logs") + "/spark.log"))
 
 
 def _arguments(source: SourceSpec, table: Table) -> dict[str, object]:

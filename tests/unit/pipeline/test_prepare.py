@@ -154,7 +154,7 @@ def test_a_file_that_two_sources_reach_is_listed_once(world: World, tmp_path: Pa
     table = find_table("nginx_access_log")
     assert table is not None
     report = PartitionReport("p")
-    listed = list_sources(spec, table, ALL, report)
+    listed = list_sources(spec, table, ALL, report, world.lake)
     assert [(w.artifact.location, w.source) for w in listed.artifacts] == [(str(logs / "a.log"), 0)]
     assert listed.formats == (table.format, table.format)
     assert report.discovered == 1
