@@ -26,7 +26,7 @@ from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job, WrittenFile
 from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined, places
 
-BUFFER_BYTES = 96 << 20
+BUFFER_BYTES = 48 << 20
 "Rows held back to be sorted together, over all days of a task."
 FILE_BYTES = 192 << 20
 OPEN_FILES = 64
