@@ -16,8 +16,8 @@ import click
 
 from tailrace.cli.main import COMMANDS, cli
 from tailrace.cli.options import Context
-from tailrace.config import declare
-from tailrace.config.declare import Attrs
+from tailrace.config import declare, declare_sources
+from tailrace.config.attributes import KIND_WORDS, Attrs
 from tailrace.core import TP_COLUMNS, Column, Struct, Table, errors
 from tailrace.core.registry import find_table, table_names
 from tailrace.formats.grok_patterns import standard_patterns
@@ -195,23 +195,19 @@ def presets_region(name: str) -> str:
 
 BLOCKS: Mapping[str, Attrs] = {
     "partition": {k: v for k, v in declare.PARTITION.items() if k not in declare.LATER},
-    "source": declare.SOURCE,
-    "file": declare.FILE,
+    "source": declare_sources.SOURCE,
+    "file": declare_sources.FILE,
     "table": {k: v for k, v in declare.TABLE.items() if k not in declare.LATER},
     "column": declare.COLUMN,
     "workspace": declare.WORKSPACE,
     "layout": declare.OF_TABLE,
     **declare.FORMATS,
 }
-KINDS = {
-    "text": "text", "texts": "list of texts", "names": "list of names", "flag": "true or false", "number": "number",
-    "map": "map of texts", "format": "format", "any": "value",
-}  # fmt: skip
 
 
 def attributes_region(block: str) -> str:
     rows = [
-        (f"`{name}`", KINDS[attribute.kind] + (", required" if attribute.required else ""), attribute.doc)
+        (f"`{name}`", KIND_WORDS[attribute.kind] + (", required" if attribute.required else ""), attribute.doc)
         for name, attribute in BLOCKS[block].items()
         if name not in declare.IGNORED_DELIMITED
     ]

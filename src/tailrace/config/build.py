@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from tailrace.config.declare import BLOCKS, OTHER_BLOCKS, WORKSPACE, checked, fitted
+from tailrace.config.attributes import checked
+from tailrace.config.declare import BLOCK_SYNONYMS, BLOCKS, OTHER_BLOCKS, WORKSPACE
+from tailrace.config.declare_sources import CONNECTIONS
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
 from tailrace.config.model import (
@@ -12,16 +14,17 @@ from tailrace.config.model import (
     ConnectionSpec,
     FormatSpec,
     OtherBlock,
-    PartitionSpec,
     WorkspaceSpec,
 )
 from tailrace.config.names import Names, TableNames
+from tailrace.config.others import Others
 from tailrace.config.partitions import Partitions
-from tailrace.config.places import Problem, Report, meant
+from tailrace.config.places import Problem, Report
 from tailrace.config.sources import Sources
 from tailrace.config.syntax import Block
 from tailrace.config.tables import Tables, table_name
-from tailrace.config.values import Reference, Setting, Settings, Value, called, hide_secrets
+from tailrace.config.values import Reference, Setting, Settings, Value, called
+from tailrace.core import registry
 
 _LABELS = {"connection": 2, "table": 1, "workspace": 1, "locals": 0, "variable": 1}
 
@@ -43,13 +46,12 @@ class Builder:
         self.workspaces: Names[WorkspaceSpec] = Names("workspace", report)
         self.tables = TableNames(report)
         self.formats = Formats(report)
+        self.others = Others(report, self.settings)
 
     def config(self) -> Config:
         """Everything; raises ConfigErrors when anything is wrong."""
         for block in self._of("connection"):
-            args = {name: hide_secrets(name, value) for name, value in self._any(block).items()}
-            kind, name = block.labels
-            self.connections.add(block.labels, ConnectionSpec(kind, name, args, block.where), block.where)
+            self._connection(block)
         for block in self._of("format"):
             self._format(block)
         tables = Tables(self.report, self.evaluator, self.formats)
@@ -59,11 +61,19 @@ class Builder:
         for block in self._of("source"):
             sources.declare(block)
         self._workspaces()
-        partitions = Partitions(self.report, self.settings, self.other, sources, self.formats, self.tables)
-        for block in self._of("partition", "collection"):
+        for block in self._of(*OTHER_BLOCKS):
+            self.others.declare(block)
+        partitions = Partitions(self.report, self.settings, self.others, sources, self.formats, self.tables)
+        for block in self._of("partition"):
             partitions.read(block)
-        others = [self.other(block) for block in self._of(*OTHER_BLOCKS)] + partitions.tiers
-        self._resting_places(partitions.named.values(), others)
+        for spec in partitions.named.values():
+            self._lead_somewhere(spec.later.values())
+            for source in spec.sources:
+                self._lead_somewhere(source.args.values())
+            self._others_lead_somewhere(spec.tiers)
+        for top in sources.named.values():
+            self._lead_somewhere(top.args.values())
+        self._others_lead_somewhere(self.others.found)
         self.report.check()
         return Config(
             partitions=partitions.named.values(),
@@ -72,8 +82,8 @@ class Builder:
             tables=self.tables.values(),
             workspaces=self.workspaces.values(),
             sources=sources.named.values(),
-            others=tuple(others),
-            warnings=self.report.warnings,
+            others=tuple(self.others.found),
+            warnings=_each_once(self.report.warnings),
         )
 
     def settings(self, block: Block) -> Settings:
@@ -94,43 +104,38 @@ class Builder:
             )
         return None
 
-    def other(self, block: Block) -> OtherBlock:
-        """A block that is kept as it stands."""
-        return OtherBlock(
-            block.kind,
-            block.labels,
-            self._any(block),
-            tuple(self.other(inner) for inner in block.blocks),
-            block.where,
-        )
+    def _connection(self, block: Block) -> None:
+        kind, name = block.labels
+        if kind not in CONNECTIONS:
+            self.report.unknown(block.label_places[0], "connection type", kind, CONNECTIONS)
+            self.connections.add(block.labels, None, block.where)
+            return
+        for inner in block.blocks:
+            self.report.unknown(inner.where, "block", inner.kind, [])
+        values = checked(self.settings(block), CONNECTIONS[kind].attributes, self.report)
+        self.connections.add(block.labels, ConnectionSpec(kind, name, values, block.where), block.where)
 
-    def _any(self, block: Block) -> dict[str, Value]:
-        """Attributes of a block that takes any; references to connections must lead somewhere, though."""
-        values: dict[str, Value] = {}
-        for name, setting in self.settings(block).items():
-            try:
-                values[name] = fitted(setting, "any", self.report)
-            except Problem as problem:
-                self.report.add(problem)
-            if isinstance(setting.value, Reference) and setting.value.path[0] == "connection":
-                self.connections.find(setting.value)
-        return values
+    def _others_lead_somewhere(self, others: Iterable[OtherBlock]) -> None:
+        for other in others:
+            self._lead_somewhere(other.args.values())
+            self._others_lead_somewhere(other.blocks)
 
-    def _resting_places(self, partitions: Sequence[PartitionSpec], others: Sequence[OtherBlock]) -> None:
-        """`store`, `partition` and `partitions` must lead somewhere; `store.default` always does."""
-        known = {"store.default", *(f"store.{other.labels[0]}" for other in others if other.labels)}
-        inner = [tier for other in others for tier in (other, *other.blocks) if tier.labels]
-        known |= {f"{word}.{tier.labels[0]}" for tier in inner for word in ("partition", "tier")}
-        for partition in partitions:
-            for value in partition.later.values():
-                for reference in value if isinstance(value, list) else [value]:
-                    if isinstance(reference, Reference) and str(reference) not in known:
-                        self.report.error(
-                            reference.where,
-                            f"{reference} does not exist",
-                            "dangling-reference",
-                            meant(str(reference), known),
-                        )
+    def _lead_somewhere(self, values: Iterable[Value]) -> None:
+        """References among the values must name blocks that exist."""
+        for value in values:
+            for reference in value if isinstance(value, tuple) else (value,):
+                if isinstance(reference, Reference):
+                    self._leads_somewhere(reference)
+
+    def _leads_somewhere(self, reference: Reference) -> None:
+        head = "tier" if reference.path[0] == "partition" else reference.path[0]
+        if head == "connection":
+            self.connections.find(reference)
+        elif head == "table":
+            if registry.find_table(reference.path[-1]) is None:
+                self.tables.find(reference)
+        elif head in self.others.named and reference.path != ("store", "default"):
+            self.others.named[head].find(reference)
 
     def _known(self, block: Block) -> bool:
         if block.kind not in BLOCKS:
@@ -144,7 +149,7 @@ class Builder:
         return True
 
     def _of(self, *kinds: str) -> list[Block]:
-        return [block for block in self.blocks if block.kind in kinds]
+        return [block for block in self.blocks if BLOCK_SYNONYMS.get(block.kind, block.kind) in kinds]
 
     def _format(self, block: Block) -> None:
         settings = self.settings(block)
@@ -201,3 +206,16 @@ class Builder:
         name = chain[0].labels[0]
         spec = WorkspaceSpec(name, path if isinstance(path, str) else None, connection, values, chain[0].where)
         self.workspaces.add((name,), spec, chain[0].where)
+
+
+def _each_once(warnings: Iterable[Problem]) -> tuple[Problem, ...]:
+    """The same warning about many places is told at the first of them."""
+    places: dict[str, list[Problem]] = {}
+    for warning in warnings:
+        key = warning.message if warning.code == "config.not-active" else f"{warning.place} {warning.message}"
+        places.setdefault(key, []).append(warning)
+    for first, *others in places.values():
+        if others:
+            more = f" and {len(others) - 1} more" if others[1:] else ""
+            first.hint = f"{first.hint}; the same at {others[0].place}{more}"
+    return tuple(first for first, *_ in places.values())

@@ -1,45 +1,34 @@
-"""The vocabulary: which attributes each block takes and what they must be."""
+"""The vocabulary: every block, its attributes, and what they must be."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from tailrace.config.places import Problem, Report, meant
-from tailrace.config.values import Reference, Setting, Settings, Value, called, is_block_reference, plain
+from tailrace.config.attributes import Attr, Attrs, BlockType
+from tailrace.config.declare_live import LISTENER, SINK, WINDOW
+from tailrace.config.declare_sources import CONNECTIONS, KINDS, SOURCE
 
 NAME = re.compile(r"\w[\w \-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Attr:
-    """One attribute: what kind of value it takes, and what it is for."""
-
-    kind: str
-    "text, texts (a list, or one text), names (also bare words), flag, number, map (of texts), format or any."
-    doc: str
-    required: bool = False
-
-
-Attrs = Mapping[str, Attr]
+_RETENTION = Attr("duration", "Age at which days expire, such as `400d`.", active=False)
 
 PARTITION: Attrs = {
-    "type": Attr("any", "The table, where the block has one label only."),
-    "table": Attr("any", "The same as `type`."),
+    "table": Attr("table", "The table, where the block has one label only.", to=("table",)),
+    "type": Attr("table", "The same as `table`.", to=("table",), same_as="table"),
     "description": Attr("text", "What is collected here."),
     "filter": Attr("text", "A DuckDB condition; rows for which it is not true are not stored."),
     "tp_index": Attr("text", "The column whose value becomes `tp_index`; without it that is `default`."),
-    "source": Attr("any", "A top-level source, or a list of them: `source.file.web`."),
+    "source": Attr("references", "A top-level source, or a list of them: `source.file.web`.", to=("source",)),
     "source_format": Attr("format", "Format of sources that name none: a reference, a map or a layout."),
-    "store": Attr("any", "Where the days rest."),
-    "partition": Attr("any", "A tier where the days rest."),
-    "partitions": Attr("any", "Tiers where the days rest."),
-    "retention": Attr("text", "Age at which days expire, such as `400d`."),
-    "dedupe": Attr("any", "Columns that tell equal rows."),
-    "lookback": Attr("text", "How far the first collection goes back."),
+    "store": Attr("reference", "Where the days rest.", to=("store",), active=False),
+    "tiers": Attr("references", "Tiers where the days rest.", to=("tier", "partition"), active=False),
+    "partitions": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers", active=False),
+    "partition": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers", active=False),
+    "retention": _RETENTION,
+    "dedupe": Attr("names", "Columns that tell equal rows.", active=False),
+    "lookback": Attr("duration", "How far the first collection goes back.", default="30d", active=False),
 }
-LATER = frozenset({"store", "partition", "partitions", "retention", "dedupe", "lookback"})
+LATER = frozenset(name for name, attr in PARTITION.items() if not attr.active)
 COLUMN: Attrs = {
     "type": Attr("text", "A DuckDB type; varchar when absent."),
     "source": Attr("text", "The source field; by default the column's own name."),
@@ -57,68 +46,76 @@ TABLE: Attrs = {
     "description": Attr("text", "What a row is."),
     "null_if": Attr("text", "A text that means null in every column."),
     "map_fields": Attr("texts", "Globs over source fields that become columns without being declared."),
-    "retention": Attr("text", "Age at which days expire, such as `400d`."),
+    "retention": _RETENTION,
 }
 WORKSPACE: Attrs = {
-    "base": Attr("any", "Another workspace whose settings hold unless set here."),
+    "base": Attr("reference", "Another workspace whose settings hold unless set here.", to=("workspace",)),
     "path": Attr("text", "Where the lake lies: a directory or a URL."),
-    "connection": Attr("any", "Credentials for the path."),
-    "log_level": Attr("text", "off, error, warn, info, debug or trace."),
-    "update_check": Attr("flag", "Accepted for compatibility."),
-    "memory_max_mb": Attr("number", "Upper bound of memory."),
-    "plugin_memory_max_mb": Attr("number", "Accepted for compatibility."),
-    "temp_dir_max_mb": Attr("number", "Accepted for compatibility."),
-    "prefer_plugins": Attr("texts", "Packages that win when two provide one name."),
+    "connection": Attr("reference", "Credentials for the path.", to=("connection",)),
+    "lookback": Attr("duration", "How far first collections go back.", default="30d", active=False),
+    "retention": _RETENTION,
+    "prefer_plugins": Attr("texts", "Packages that win when two provide one name.", active=False),
+    "log_level": Attr(
+        "text", "How much is logged.", choices=("off", "error", "warn", "info", "debug", "trace"), active=False
+    ),
+    "memory_max_mb": Attr("number", "Upper bound of memory.", active=False),
+    "update_check": Attr("flag", "Taken for compatibility: Tailrace never calls home.", active=False),
+    "plugin_memory_max_mb": Attr("number", "Taken for compatibility.", active=False),
+    "temp_dir_max_mb": Attr("number", "Taken for compatibility.", active=False),
 }
-SOURCE: Attrs = {
-    "type": Attr("text", "Kind of source, where no label says it."),
-    "name": Attr("text", "Name of the source, where no label says it."),
-    "connection": Attr("any", "Credentials: `connection.aws.prod`."),
-    "format": Attr("format", "How the bytes are read; without it, as the table says."),
+TIER: Attrs = {
+    "path": Attr("text", "Directory or URL: `s3://…`, `gs://…`, `az://…`.", required=True),
+    "location": Attr("text", "The same as `path`.", same_as="path"),
+    "connection": Attr("reference", "Credentials for the path.", to=("connection",)),
+    "max_age": Attr("duration", "Days up to this age rest here."),
+    "from": Attr("time", "First day that rests here."),
+    "to": Attr("time", "A date: the last day that rests here; a time: the end."),
+    "where": Attr("text", "A condition on `tp_*` columns; days for which it holds rest here."),
+    "partition_by": Attr(
+        "names", "Columns that make the directories.", default=("tp_partition", "tp_index", "tp_date")
+    ),
+    "attached": Attr("flag", "false: days are kept here, but are not part of the default schema.", default=True),
+    "description": Attr("text", "What rests here."),
 }
-FILE: Attrs = {
-    "paths": Attr("texts", "Files, directories or globs.", required=True),
-    "file_layout": Attr("text", "A grok pattern over the path; others are left out."),
-    "patterns": Attr("map", "Own grok patterns for `file_layout`."),
+STORE: Attrs = {
+    "retention": Attr("duration", "Age at which days expire, such as `400d`."),
+    "description": Attr("text", "What it is for."),
 }
-KINDS: Mapping[str, Attrs | None] = {"file": FILE} | dict.fromkeys(
-    [
-        "aws_s3_bucket",
-        "aws_cloudwatch_log_group",
-        "gcp_storage_bucket",
-        "gcp_audit_log_api",
-        "azure_blob_storage",
-        "azure_activity_log_api",
-        "pipes_audit_log_api",
-        "okta_system_log_api",
-        "crowdstrike_s3_bucket",
-        "kubernetes_pod_logs",
-        "kubernetes_events",
-        "kubernetes_audit_logs",
-        "http",
-        "command",
-    ]
-)
-"Kinds of source and their arguments; None = known, but not available yet, so any argument is taken."
-KIND_SYNONYMS = {
-    "aws_s3": "aws_s3_bucket",
-    "aws_cloudwatch": "aws_cloudwatch_log_group",
-    "cloudwatch": "aws_cloudwatch_log_group",
+_ALL = ("*",)
+SCHEMA: Attrs = {
+    "tables": Attr("texts", "Wildcards over tables.", default=_ALL),
+    "types": Attr("texts", "The same as `tables`.", same_as="tables"),
+    "partitions": Attr("texts", "Wildcards over partitions.", default=_ALL),
+    "collections": Attr("texts", "The same as `partitions`.", same_as="partitions"),
+    "indexes": Attr("texts", "Wildcards over `tp_index`.", default=_ALL),
+    "connections": Attr("texts", "The same as `indexes`.", same_as="indexes"),
+    "stores": Attr("texts", "Wildcards over stores and tiers.", default=_ALL),
+    "partition": Attr("texts", "The same as `stores`.", same_as="stores"),
+    "start_date": Attr("time", "First day."),
+    "end_date": Attr("time", "Last day, included."),
+    "materialized": Attr("flag", "Keep a snapshot that `schema refresh` renews.", default=False),
+    "description": Attr("text", "What it shows."),
+}
+VARIABLE: Attrs = {
+    "type": Attr("any", "`string`, `number`, `bool`, `list(string)` …"),
+    "default": Attr("any", "What holds when nothing is given."),
+    "description": Attr("text", "What it is for."),
+    "sensitive": Attr("flag", "Is never shown.", default=False),
 }
 _NOTE = {"description": Attr("text", "What is written like this.")}
 _MAPPED: Attrs = _NOTE | {
     "field_map": Attr("map", "Column → source key."),
-    "keys": Attr("text", "`same`, or `camel` where `event_time` is written `eventTime`."),
+    "keys": Attr("text", "`same`, or `camel` where `event_time` is written `eventTime`.", default="same"),
 }
 _DELIMITED: Attrs = _NOTE | {
-    "delimiter": Attr("text", "One character or several; `\\s` = one or more blanks."),
+    "delimiter": Attr("text", "One character or several; `\\s` = one or more blanks.", default=","),
     "header": Attr("flag", "Does the first line name the fields? Without it, that is found out."),
-    "quote": Attr("text", "The quote."),
-    "escape": Attr("text", "What makes a quote plain inside a quoted field."),
+    "quote": Attr("text", "The quote.", default='"'),
+    "escape": Attr("text", "What makes a quote plain inside a quoted field.", default='"'),
     "comment": Attr("text", "Lines that begin with this are skipped."),
     "null_str": Attr("text", "A text that means null."),
-    "null_if": Attr("text", "The same as `null_str`."),
-    "null_column_char": Attr("text", "The same as `null_str`."),
+    "null_if": Attr("text", "The same as `null_str`.", same_as="null_str"),
+    "null_column_char": Attr("text", "The same as `null_str`.", same_as="null_str"),
     "fields": Attr("names", "Names of the fields in order, where no header line gives them."),
     "field_map": Attr("map", "Column → field."),
 }
@@ -153,69 +150,88 @@ FORMATS: Mapping[str, Attrs] = {
 FORMAT_SYNONYMS = {"csv": "delimited", "ndjson": "jsonl"}
 OF_TABLE: Attrs = _NOTE | {"layout": Attr("text", "The line in the spelling of the program that writes it.")}
 "Attributes of a format whose type is a built-in table, such as `nginx_access_log`."
-OTHER_BLOCKS = frozenset({"store", "tier", "schema", "dataset", "sink", "listener", "window", "variable"})
-BLOCKS = OTHER_BLOCKS | {
-    "connection",
-    "source",
-    "format",
-    "table",
-    "partition",
-    "collection",
-    "workspace",
-    "locals",
-}
+
+_TIER = BlockType("tier", "A place where days rest, by age, by range or by condition.", TIER, synonyms=("partition",),
+    active=False, example='tier "archive" {\n  path = "s3://archive/logs"\n}')  # fmt: skip
+_COLUMN = BlockType("column", "One column of a table.", COLUMN)
+_FILE = '  source "file" {\n    paths = ["/var/log/nginx"]\n  }\n'
 
 
-def checked(given: Settings, declared: Attrs, report: Report) -> dict[str, Value]:
-    """Values by name, each of its declared kind; what does not fit is noted and left out, and so is null."""
-    values: dict[str, Value] = {}
-    for name, setting in given.items():
-        if name not in declared:
-            report.error(setting.name_where, f"unknown attribute '{name}'", "unknown-attribute", meant(name, declared))
-        elif setting.value is not None:
-            try:
-                values[name] = fitted(setting, declared[name].kind, report)
-            except Problem as problem:
-                report.add(problem)
-    return values
+def _format_types() -> dict[str, BlockType]:
+    docs = {
+        "json": "Whole JSON documents: objects, arrays, or records under a path.",
+        "jsonl": "One JSON object per line.",
+        "delimited": "Fields between delimiters.",
+        "grok": "Lines that fit a grok pattern.",
+        "regex": "Lines that fit a regular expression.",
+    }
+    return {name: BlockType(name, docs[name], attributes, ("type", "name")) for name, attributes in FORMATS.items()}
 
 
-def fitted(setting: Setting, kind: str, report: Report) -> Value:
-    """The value as the kind wants it (lists of texts become tuples); raises a Problem."""
-    value = setting.value
-    match kind, value:
-        case "format", _:
-            return value
-        case "any", _:
-            _no_bare_names(setting, value, report)
-            return plain(value)
-        case ("text", str()) | ("flag", bool()):
-            return value
-        case "number", int() | float() if not isinstance(value, bool):
-            return value
-        case "texts" | "names", str():
-            return (value,)
-        case "texts" | "names", list():
-            names = [_word(item) if kind == "names" else item for item in value]
-            if all(isinstance(name, str) for name in names):
-                return tuple(names)
-        case "map", dict():
-            if all(isinstance(item, str) for item in value.values()):
-                return dict(value)
-    wanted = {
-        "text": "a text", "texts": "a list of texts", "names": "a list of names", "flag": "true or false",
-        "number": "a number", "map": "a map of texts",
-    }[kind]  # fmt: skip
-    hint = f'write {setting.name} = "{value}"' if isinstance(value, Reference) and kind == "text" else None
-    raise report.make(setting.where, f"'{setting.name}' must be {wanted}, not {called(value)}", "wrong-type", hint)
+def _blocks(*blocks: BlockType) -> dict[str, BlockType]:
+    return {block.name: block for block in blocks}
 
 
-def _word(value: Value) -> Value:
-    return value.path[0] if isinstance(value, Reference) and len(value.path) == 1 else value
-
-
-def _no_bare_names(setting: Setting, value: Value, report: Report) -> None:
-    if isinstance(value, Reference) and not is_block_reference(value):
-        raise report.make(value.where, f"unknown name '{value}'", "unknown-name", f'for a text, write "{value}"')
-    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-        _no_bare_names(setting, inner, report)
+BLOCK_TYPES: Mapping[str, BlockType] = _blocks(
+    BlockType(
+        "partition", "The unit of collection: a table, a name, and one or more sources.", PARTITION, ("table", "name"),
+        {"source": BlockType("source", "Where the rows come from.", SOURCE, ("kind", "name"), types=KINDS),
+         "tier": _TIER, "partition": _TIER},
+        synonyms=("collection",), example=f'partition "nginx_access_log" "web" {{\n{_FILE}}}',
+    ),
+    BlockType(
+        "source", "Where rows come from; several partitions may refer to it.", SOURCE, ("kind", "name"), types=KINDS,
+        example='source "file" "web" {\n  paths = ["/var/log/nginx"]\n}',
+    ),
+    BlockType(
+        "connection", "Credentials, and how to reach a service.", {}, ("type", "name"), types=CONNECTIONS,
+        example='connection "aws" "prod" {\n  profile = "prod"\n}',
+    ),
+    BlockType(
+        "format", "How bytes become columns.", {}, ("type", "name"), types=_format_types(),
+        example='format "jsonl" "app" {\n  field_map = {\n    src_ip = "from_addr"\n  }\n}',
+    ),
+    BlockType(
+        "table", "A table of your own, or additions to a built-in one.", TABLE, blocks={"column": _COLUMN},
+        example='table "app_log" {\n  format = format.jsonl.default\n'
+        '  column "tp_timestamp" {\n    source = "time"\n  }\n  column "status" {\n    type = "integer"\n  }\n}',
+    ),
+    _COLUMN,
+    BlockType(
+        "workspace", "A lake, and settings that go with it.", WORKSPACE,
+        example='workspace "default" {\n  path = "/data/lake"\n}',
+    ),
+    BlockType(
+        "store", "Where the days of partitions rest.", STORE, blocks={"tier": _TIER, "partition": _TIER}, active=False,
+        example='store "default" {\n  tier "recent" {\n    path    = "/data/recent"\n    max_age = "7d"\n  }\n'
+        '  tier "archive" {\n    path = "s3://archive/logs"\n  }\n}',
+    ),
+    _TIER,
+    BlockType(
+        "schema", "A named, filtered set of views.", SCHEMA, synonyms=("dataset",), active=False,
+        example='schema "q1" {\n  tables     = ["aws_*"]\n  start_date = "2024-01-01"\n  end_date   = "2024-03-31"\n}',
+    ),
+    SINK,
+    LISTENER,
+    WINDOW,
+    BlockType("locals", "Names for values: `local.x`.", {}, ()),
+    BlockType("variable", "A value from outside: `var.x`.", VARIABLE),
+)  # fmt: skip
+"Every kind of block; those of `source`, `connection`, `format`, `sink` and `listener` take more by type."
+BLOCK_SYNONYMS = {word: kind.name for kind in BLOCK_TYPES.values() for word in kind.synonyms if word != "partition"}
+BLOCKS = frozenset({*BLOCK_TYPES, *BLOCK_SYNONYMS} - {"column"})
+OTHER_BLOCKS = frozenset({"store", "tier", "schema", "sink", "listener", "window"})
+"Blocks that are read as they are declared, without code of their own."
+LATER_TABLES = frozenset(
+    [
+        "aws_alb_access_log", "aws_alb_connection_log", "aws_clb_access_log", "aws_cloudfront_access_log",
+        "aws_cost_and_usage_focus", "aws_cost_and_usage_report", "aws_cost_optimization_recommendation",
+        "aws_guardduty_finding", "aws_network_firewall_log", "aws_nlb_access_log", "aws_route53_resolver_query_log",
+        "aws_s3_server_access_log", "aws_securityhub_finding", "aws_waf_traffic_log", "azure_activity_log",
+        "azure_cost_and_usage_actual", "crowdstrike_aid_master", "crowdstrike_app_info", "crowdstrike_fdr_event",
+        "crowdstrike_managed_asset", "crowdstrike_user_info", "gcp_audit_log", "gcp_billing_report",
+        "gcp_requests_log", "github_audit_log", "github_security_log", "kubernetes_audit_logs", "kubernetes_events",
+        "kubernetes_pod_logs", "kubernetes_resources", "okta_system_log", "pipes_audit_log",
+    ]
+)  # fmt: skip
+"Tables that partitions may name already; once a table is built in, being listed here means nothing."

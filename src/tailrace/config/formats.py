@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.config.declare import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, OF_TABLE, checked
+from tailrace.config.attributes import checked
+from tailrace.config.declare import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, OF_TABLE
 from tailrace.config.model import FormatSpec
 from tailrace.config.names import Names
 from tailrace.config.places import Report, Where, meant
@@ -133,7 +134,7 @@ class Formats:
     def _delimited(self, values: dict[str, Value], settings: Settings) -> Format:
         for name in IGNORED_DELIMITED & settings.keys():
             self.report.warn(settings[name].name_where, f"'{name}' has no effect here", "no-effect")
-        null = values.get("null_str", values.get("null_if", values.get("null_column_char")))
+        null = values.get("null_str")
         header = values.get("header")
         plain = Delimited()
         return Delimited(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tailrace.config.places import Problem, Where
+from tailrace.config.places import Outline, Problem, Where
 from tailrace.config.values import Value
 from tailrace.core.columns import Column
 from tailrace.core.formats import Format
@@ -46,6 +46,18 @@ class TableSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Location:
+    """Where objects or streams of a remote source lie."""
+
+    container: str
+    "Bucket, account and container, or log group."
+    prefix: str
+    "What their names begin with: all that a service can be asked for."
+    pattern: str
+    "A wildcard over their whole names."
+
+
+@dataclass(frozen=True, slots=True)
 class SourceSpec:
     """Where the rows of a partition come from."""
 
@@ -57,15 +69,22 @@ class SourceSpec:
     "None = the table's own."
     connection: ConnectionSpec | None
     where: Where
+    locations: tuple[Location, ...] = ()
+    "What a kind that lists remote objects reads."
 
 
 @dataclass(frozen=True, slots=True)
 class OtherBlock:
-    """A block that is understood but whose machinery is not active yet."""
+    """A block that is read as it is declared; see `BLOCK_TYPES`."""
 
     kind: str
-    labels: tuple[str, ...]
+    "Never a synonym: a `dataset` is a schema."
+    type: str
+    "Empty where the kind has no types."
+    name: str
+    "Empty where it needs none."
     args: Mapping[str, Value]
+    "What was given; `with_defaults` adds the rest."
     blocks: tuple[OtherBlock, ...]
     where: Where
 
@@ -82,7 +101,7 @@ class PartitionSpec:
     where: Where
     description: str = ""
     later: Mapping[str, Value] = field(default_factory=dict)
-    "Attributes whose machinery is not active yet: store, retention …"
+    "Attributes whose machinery is not active yet: store, tiers, retention, dedupe, lookback."
     tiers: tuple[OtherBlock, ...] = ()
 
     @property
@@ -102,6 +121,20 @@ class WorkspaceSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class VariableSpec:
+    """A variable and the value it has."""
+
+    name: str
+    type: str
+    value: Value
+    "A Secret where the block says `sensitive`."
+    origin: str
+    "Where the value was given: a place, `--var x`, `TAILRACE_VAR_x`, or `default`."
+    description: str
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """All files together."""
 
@@ -114,6 +147,13 @@ class Config:
     others: tuple[OtherBlock, ...] = ()
     warnings: tuple[Problem, ...] = ()
     files: tuple[str, ...] = ()
+    variables: tuple[VariableSpec, ...] = ()
+    outline: Outline = field(default_factory=Outline, repr=False, compare=False)
+    "The files as written: where each attribute stands."
+
+    def of(self, kind: str) -> tuple[OtherBlock, ...]:
+        """Stores, tiers, schemas, sinks, listeners or windows."""
+        return tuple(block for block in self.others if block.kind == kind)
 
     def table(self, name: str) -> TableSpec | None:
         """The `table` block of that name."""

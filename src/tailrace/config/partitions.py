@@ -6,15 +6,17 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tailrace.config.declare import LATER, PARTITION, checked
+from tailrace.config.attributes import checked, not_active
+from tailrace.config.declare import BLOCK_TYPES, LATER, LATER_TABLES, PARTITION
 from tailrace.config.formats import Formats
 from tailrace.config.model import OtherBlock, PartitionSpec, SourceSpec, TableSpec
 from tailrace.config.names import Names
+from tailrace.config.others import Others, as_tier
 from tailrace.config.places import Report, Where
 from tailrace.config.sources import Sources
 from tailrace.config.syntax import Block
 from tailrace.config.tables import made, table_name
-from tailrace.config.values import Reference, Setting, Settings, called
+from tailrace.config.values import Reference, Setting, Settings, Value, called
 from tailrace.core import registry
 from tailrace.core.table import TP_COLUMNS, Table
 
@@ -28,25 +30,24 @@ class Partitions:
         self,
         report: Report,
         settings: Callable[[Block], Settings],
-        other: Callable[[Block], OtherBlock],
+        others: Others,
         sources: Sources,
         formats: Formats,
         tables: Names[TableSpec],
     ) -> None:
         self.report = report
         self.settings = settings
-        self.other = other
+        self.others = others
         self.sources = sources
         self.formats = formats
         self.declared = tables
         self.named: Names[PartitionSpec] = Names("partition", report)
-        self.tiers: list[OtherBlock] = []
         self._tables: dict[str, Table | None] = {}
 
     def read(self, block: Block) -> None:
         """Keep a partition, or a tier where the block is one."""
-        if len(block.labels) < 2 and {"path", "location"} & block.attributes.keys():
-            self.tiers.append(replace(self.other(block), kind="tier"))
+        if as_tier(block):
+            self.others.keep(block, BLOCK_TYPES["tier"])
             return
         settings = self.settings(block)
         named = self._table_and_name(block, settings)
@@ -56,11 +57,12 @@ class Partitions:
         table = self._table(table_name, place)
         values = checked(settings, PARTITION, self.report)
         self._index(settings.get("tp_index"), table)
+        self._dedupe(values, settings, table)
         default = settings.get("source_format")
-        sources = self._sources(block, settings, table, default if "source_format" in values else None)
-        tiers = [inner for inner in block.blocks if inner.kind in ("partition", "tier")]
+        sources = self._sources(block, values, table, default if "source_format" in values else None)
+        tiers = self._tiers(block, values, settings)
         for inner in block.blocks:
-            if inner.kind not in ("source", "partition", "tier"):
+            if inner.kind not in BLOCK_TYPES["partition"].blocks:
                 self.report.unknown(inner.where, "block", inner.kind, ["source", "tier"])
         index, condition, text = (values.get(attr) for attr in ("tp_index", "filter", "description"))
         spec = PartitionSpec(
@@ -72,7 +74,7 @@ class Partitions:
             where=block.where,
             description=text if isinstance(text, str) else "",
             later={attr: value for attr, value in values.items() if attr in LATER},
-            tiers=tuple(replace(self.other(tier), kind="tier") for tier in tiers),
+            tiers=tiers,
         )
         self.named.add((table_name, name), spec, block.where)
 
@@ -107,14 +109,42 @@ class Partitions:
             builtin = registry.find_table(name)
             self._tables[name] = made(spec, builtin) if spec is not None else builtin
         table = self._tables[name]
-        if table is None and not self.declared.holds(Reference(("table", name), place)):
+        if table is None and name in LATER_TABLES:
+            not_active(self.report, place, f"table {name}")
+        elif table is None and not self.declared.holds(Reference(("table", name), place)):
             known = [
+                *LATER_TABLES,
                 *registry.table_names(),
                 *registry.ALIASES,
                 *(spec.name for spec in self.declared.values()),
             ]
             self.report.unknown(place, "table", name, known)
         return table
+
+    def _tiers(self, block: Block, values: dict[str, Value], settings: Settings) -> tuple[OtherBlock, ...]:
+        """Tiers that stand in the partition itself; days rest in one set of places."""
+        blocks = [inner for inner in block.blocks if inner.kind in ("partition", "tier")]
+        found = [self.others.read(inner, BLOCK_TYPES["tier"]) for inner in blocks]
+        names: Names[OtherBlock] = Names("tier", self.report)
+        for spec in found:
+            if spec is not None and spec.name:
+                names.add((spec.name,), spec, spec.where)
+        for inner in blocks:
+            not_active(self.report, inner.where, "a tier")
+        said = [name for name in ("store", "tiers") if name in values] + ["tier"] * bool(blocks)
+        if len(said) > 1:
+            hint = f"days rest in a store or in tiers: keep {' or '.join(said)}"
+            self.report.error(block.where, "two places say where the days rest", "contradiction", hint)
+        return tuple(spec for spec in found if spec is not None)
+
+    def _dedupe(self, values: dict[str, Value], settings: Settings, table: Table | None) -> None:
+        names = values.get("dedupe")
+        if table is None or table.map_fields or not isinstance(names, tuple):
+            return
+        columns = [column.name for column in (*table.columns, *TP_COLUMNS)]
+        for name in names:
+            if name not in columns:
+                self.report.unknown(settings["dedupe"].where, "column", name, columns)
 
     def _index(self, setting: Setting | None, table: Table | None) -> None:
         """`tp_index` must name a column; where fields map themselves, any name may turn out to be one."""
@@ -133,11 +163,11 @@ class Partitions:
                 self.report.unknown(setting.where, "column", setting.value, columns)
 
     def _sources(
-        self, block: Block, settings: Settings, table: Table | None, default: Setting | None
+        self, block: Block, values: dict[str, Value], table: Table | None, default: Setting | None
     ) -> list[SourceSpec]:
         """The partition's sources, each with a name of its own."""
-        referred = settings.get("source")
-        found = [self._referred(value, referred, table) for value in _items(referred)] if referred else []
+        referred = values.get("source", ())
+        found = [self._referred(value, table) for value in referred] if isinstance(referred, tuple) else []
         found += [self.sources.read(inner, table) for inner in block.blocks if inner.kind == "source"]
         if not found and "source" not in block.attributes:
             name = " ".join(block.labels)
@@ -154,15 +184,9 @@ class Partitions:
         self._format_is_known(table, sources)
         return self._numbered(sources)
 
-    def _referred(self, value: object, setting: Setting, table: Table | None) -> SourceSpec | None:
-        if isinstance(value, Reference) and value.path[0] == "source":
-            spec = self.sources.named.find(value)
-            return self.sources.again(spec, table) if spec is not None else None
-        self.report.error(
-            setting.where, f"'source' must be a source or a list of them, not {called(value)}", "wrong-type",
-            "write source.kind.name",
-        )  # fmt: skip
-        return None
+    def _referred(self, reference: Reference, table: Table | None) -> SourceSpec | None:
+        spec = self.sources.named.find(reference)
+        return self.sources.again(spec, table) if spec is not None else None
 
     def _format_is_known(self, table: Table | None, sources: Iterable[SourceSpec]) -> None:
         spec = (
@@ -193,7 +217,3 @@ class Partitions:
                 name = f"{source.name}_{number}"
             named[name] = replace(source, name=name)
         return list(named.values())
-
-
-def _items(setting: Setting) -> list[object]:
-    return setting.value if isinstance(setting.value, list) else [setting.value]

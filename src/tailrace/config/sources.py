@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailrace.config.declare import KIND_SYNONYMS, KINDS, SOURCE, Attr, checked
+from tailrace.config.attributes import checked, not_active, require
+from tailrace.config.declare_sources import KIND_SYNONYMS, KINDS, SOURCE
 from tailrace.config.formats import Formats
+from tailrace.config.locations import locations
 from tailrace.config.model import ConnectionSpec, SourceSpec
 from tailrace.config.names import Names
 from tailrace.config.places import Report, Where
@@ -17,8 +19,8 @@ from tailrace.core.table import Table
 
 def require_available(source: SourceSpec) -> None:
     """Raise when the kind of source is known but cannot be collected from yet."""
-    if KINDS.get(source.kind) is None:
-        available = ", ".join(kind for kind, attributes in KINDS.items() if attributes is not None)
+    if not KINDS[source.kind].active:
+        available = ", ".join(name for name, kind in KINDS.items() if kind.active)
         raise ConfigError(
             f"sources of kind {source.kind} cannot be collected yet",
             code="config.source-not-available",
@@ -70,23 +72,19 @@ class Sources:
             self.report.unknown(place, "source", kind, [*KINDS, *KIND_SYNONYMS])
             return None
         declared = KINDS[kind]
-        taken = declared if declared is not None else {other: Attr("any", "") for other in settings}
-        values = checked(settings, {**taken, **SOURCE}, self.report)
-        for required in (attr for attr, how in taken.items() if how.required and attr not in settings):
-            if required not in block.attributes:
-                self.report.error(
-                    block.where,
-                    f"a {kind} source needs '{required}'",
-                    "missing-attribute",
-                    f"add {required} = …",
-                )
+        values = checked(settings, {**declared.attributes, **SOURCE}, self.report)
+        require(declared, f"a {kind} source", block.attributes, block.where, self.report)
+        if not declared.active:
+            not_active(self.report, place, f"source {kind}")
+        args = {attr: value for attr, value in values.items() if attr not in SOURCE}
         return SourceSpec(
             kind=kind,
             name=name or kind,
-            args={attr: value for attr, value in values.items() if attr not in SOURCE},
+            args=args,
             format=self.formats.resolve(settings["format"], table) if "format" in values else None,
             connection=self.connection(settings["connection"]) if "connection" in values else None,
             where=block.where,
+            locations=locations(kind, args, settings, self.report),
         )
 
     def _kind(self, block: Block, settings: Settings) -> tuple[str, str | None, Where] | None:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tailrace.config.declare import COLUMN, TABLE, checked
+from tailrace.config.attributes import checked
+from tailrace.config.declare import COLUMN, LATER_TABLES, TABLE
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
 from tailrace.config.model import Config, TableSpec
@@ -16,6 +17,7 @@ from tailrace.config.syntax import Block
 from tailrace.config.values import Setting, Settings, Value
 from tailrace.core import registry
 from tailrace.core.columns import SYNONYMS, TYPES, Column, is_column_name
+from tailrace.core.errors import ConfigError
 from tailrace.core.formats import Jsonl
 from tailrace.core.table import TP_COLUMNS, Common, Table
 
@@ -44,6 +46,11 @@ def tables_for(config: Config, name: str) -> Table:
         return made(spec, builtin)
     if builtin is not None:
         return builtin
+    if name in LATER_TABLES:
+        raise ConfigError(
+            f"table {name} is not available yet", code="config.table-not-available",
+            hint=f"declare its columns yourself: table \"{name}\" {{ … }}",
+        )  # fmt: skip
     raise registry.unknown("table", name, [*registry.table_names(), *(table.name for table in config.tables)])
 
 

@@ -96,4 +96,4 @@ def test_the_whole_file_loads():
     ],
 )
 def test_deep_nesting(expression):
-    answer(f'schema "x" {{\n  a = {expression}\n}}'.encode())
+    answer(f'source "http" {{\n  body = {expression}\n}}'.encode())

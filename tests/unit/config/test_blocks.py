@@ -104,14 +104,17 @@ def test_secrets_do_not_show(load):
         connection "aws" "prod" {
           access_key = "AKIA"
           profile    = "p"
-          nested     = { password = "pw" }
+        }
+        connection "http" "api" {
+          headers = { Authorization = "pw" }
         }
     """)
-    (connection,) = config.connections
+    connection, api = config.connections
     assert "AKIA" not in repr(config)
     assert "pw" not in repr(config)
     assert connection.args["profile"] == "p"
     assert connection.args["access_key"].reveal() == "AKIA"
+    assert api.args["headers"]["Authorization"].reveal() == "pw"
     assert pickle.loads(pickle.dumps(connection)) == connection
     assert str(connection.args["access_key"]) == repr(Secret("x"))
 
@@ -156,41 +159,52 @@ def test_blocks_that_come_later_are_kept(load):
         dataset "d" {
           partition = "default"
         }
-        sink "files" {}
+        sink "parquet" "files" {
+          path = "out"
+        }
         listener "http" {}
-        window "w" {}
+        window "w" {
+          base_uri = "/otap"
+        }
         partition "nginx_access_log" "p" {
           source "file" {
             paths = ["/x"]
           }
-          partition {
-            path = "/tp/current"
-          }
-          store      = store.default
-          partitions = [partition.remote]
+          partitions = [partition.remote, tier.recent]
           retention  = "400d"
         }
     """)
-    assert [(other.kind, other.labels) for other in config.others] == [
-        ("store", ("default",)),
-        ("schema", ("recent",)),
-        ("dataset", ("d",)),
-        ("sink", ("files",)),
-        ("listener", ("http",)),
-        ("window", ("w",)),
-        ("tier", ("remote",)),
+    assert [(other.kind, other.type, other.name) for other in config.others] == [
+        ("store", "", "default"),
+        ("schema", "", "recent"),
+        ("schema", "", "d"),
+        ("sink", "parquet", "files"),
+        ("listener", "http", "http"),
+        ("window", "", "w"),
+        ("tier", "", "remote"),
     ]
-    store = config.others[0]
-    assert [tier.args for tier in store.blocks] == [
-        {"from": "2024-03-24", "path": "/tp/recent"},
-        {"path": "s3://archive"},
+    (store,) = config.of("store")
+    assert [(tier.kind, tier.name, tier.args) for tier in store.blocks] == [
+        ("tier", "recent", {"from": "2024-03-24", "path": "/tp/recent"}),
+        ("tier", "archive", {"path": "s3://archive"}),
     ]
+    assert [schema.args for schema in config.of("schema")] == [{"tables": ("*",)}, {"stores": ("default",)}]
     (partition,) = config.partitions
-    assert [str(value) for value in (partition.later["store"], *partition.later["partitions"])] == [
-        "store.default",
-        "partition.remote",
+    assert [str(tier) for tier in partition.later["tiers"]] == ["partition.remote", "tier.recent"]
+    assert partition.later["retention"] == "400d"
+
+
+def test_what_is_not_active_yet_says_so_once(load):
+    a, b, c = (f'partition "nginx_access_log" "{name}" {{\n retention = "1d"\n{SOURCE}}}\n' for name in "abc")
+    config = load(a + b, c + 'schema "s" {}')
+    assert [(str(w.place), w.message, w.hint) for w in config.warnings] == [
+        (
+            "a.tpc:2:2",
+            "'retention' is not active yet",
+            "it is checked and shown, but has no effect; the same at a.tpc:8:2 and 1 more",
+        ),
+        ("b.tpc:7:1", "a schema is not active yet", "it is checked and shown, but has no effect"),
     ]
-    assert partition.tiers[0].args == {"path": "/tp/current"}
 
 
 def test_names_with_dashes_and_blanks(load):

@@ -26,8 +26,8 @@ PARTITION = 'partition "nginx_access_log" "p" {\n  ' + FILE
         ('x {\n  a = "${never"\n}', "2:8: '${' is never closed"),
         ("x {\n  a =\n  b = 1\n}", "2:3: 'a' has no value"),
         ('partition "a" "b" {\n  ...\n}', "2:3: '...' stands for nothing"),
-        ('schema "x" {\n  a = 1 b = 2\n}', "2:9: expected a line end before this"),
-        ('schema "x" {\n  a = 1\n  a = 2\n}', "3:3: 'a' is given twice"),
+        ('locals {\n  a = 1 b = 2\n}', "2:9: expected a line end before this"),
+        ('locals {\n  a = 1\n  a = 2\n}', "3:3: 'a' is given twice"),
         ('schema "x" {\n  a = 1\n  b = [1 2]\n}', "3:11: unexpected ]"),
         ('schema "x" {\n  a = 1\n  b = x y\n}\nschema "y" {}', "3:3: this cannot be read"),
         ("schema x {\n  a = 'b'\n}", "2:7: unexpected 'b'"),
@@ -126,13 +126,13 @@ def test_errors_travel_between_processes(fail):
 
 
 def test_columns_count_characters_and_survive_raw_strings(fail):
-    (problem,) = fail('schema "x" {\n  a = ["é`", `%{A:b}\n"c"`, nope]\n}')
-    assert problem.where == "a.tpc:3:7"
+    (problem,) = fail('source "http" {\n  url = "u"\n  body = ["é`", `%{A:b}\n"c"`, nope]\n}')
+    assert problem.where == "a.tpc:4:7"
     assert problem.excerpt == '  | "c"`, nope]\n  |       ^'
 
 
 def test_secrets_do_not_show_in_excerpts(fail):
-    (problem,) = fail('connection "a" "b" {\n  secret_key = "hunter2" x = 1\n}')
+    (problem,) = fail('connection "aws" "b" {\n  secret_key = "hunter2" profile = "p"\n}')
     assert "hunter2" not in problem.render()
     assert problem.where == "a.tpc:2:26"
 
