@@ -9,9 +9,12 @@ import sys
 import pytest
 from commandline import Home
 
+VERBS = ("list", "show")
 COMMANDS = [
     (), ("demo",), ("collect",), ("query",), ("table",), ("table", "list"), ("table", "show"),
-    ("partition",), ("partition", "list"), ("partition", "show"), ("doctor",),
+    ("partition",), ("partition", "list"), ("partition", "show"), ("doctor",), ("completion",),
+    ("config",), ("config", "validate"), ("config", "show"), ("plugin", "install"),
+    *((noun, verb) for noun in ("source", "format", "connection", "schema", "store", "plugin") for verb in VERBS),
 ]  # fmt: skip
 HEAVY = ("pyspark", "pyarrow", "duckdb", "deltalake", "rich", "numpy", "msgspec")
 NGINX = 'partition "nginx_access_log" "web" {\n  source "file" {\n    paths = ["/nowhere/*.log"]\n  }\n}\n'
@@ -27,7 +30,7 @@ def test_help(home, command):
     done = home.run(*command, "--help")
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Usage: ")
-    assert "--home" in done.out or command in {("table",), ("partition",)}
+    assert "--home" in done.out or command in {("table",), ("partition",), ("config",)}
 
 
 def test_help_imports_nothing_heavy(home):

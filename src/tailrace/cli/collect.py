@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 import threading
 import time
@@ -68,12 +67,14 @@ def command(
 
 
 def _chosen(config: Config, selectors: tuple[str, ...], context: Context) -> list[PartitionSpec]:
+    from tailrace.cli.layers import config_layers, user_directory
     from tailrace.config import require_available, select
     from tailrace.core import UsageError
 
     specs = select(config, selectors)
     if not specs:
-        places = ", ".join(str(p) for p in context.config_paths)
+        paths = [path for layer in config_layers(context) for path in layer.paths] or [user_directory(context)]
+        places = ", ".join(map(str, paths))
         raise UsageError(
             f"no partition is configured in {places}",
             code="usage.nothing-configured",
@@ -94,10 +95,10 @@ def collect(
     display: Progress,
 ) -> list[PartitionReport]:
     """Runs a collection on a session that starts while the sources are being listed."""
+    from tailrace.cli.redact import command_line
     from tailrace.pipeline.collect import Collection, CollectOptions
 
-    arguments = shlex.join(["tailrace", *sys.argv[1:]])
-    chosen = CollectOptions(window, arguments, os.cpu_count() or 2)
+    chosen = CollectOptions(window, command_line(sys.argv[1:]), os.cpu_count() or 2)
     collection = Collection(lake, config, chosen, spark.get, display)
     try:
         return collection.collect(specs)

@@ -147,7 +147,7 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
         require_available(source)
     lake, report = Lake(context.home_path, context.workspace_name), PartitionReport(spec.full_name)
     window = listing_window(TimeRange(), read_ledger(lake, spec.table, spec.name), now())
-    listed = list_sources(spec, tables_for(config, spec.table), window, report)
+    listed = list_sources(spec, tables_for(config, spec.table), window, report, lake)
     table = full_table(config, spec, lake, listed)
     for fmt in listed.formats:
         decoder(table, fmt)
@@ -163,7 +163,8 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
 def _lake(context: Context) -> Iterator[Finding]:
     from tailrace.cli.settings import open_lake
     from tailrace.cli.summary import size
-    from tailrace.lake.snapshot import snapshot, table_extent, tables
+    from tailrace.lake.extents import table_extent
+    from tailrace.lake.snapshot import snapshot, tables
 
     lake = open_lake(context)
     names = tables(lake)

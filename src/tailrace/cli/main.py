@@ -12,6 +12,7 @@ import click
 from tailrace import __version__
 from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context, everywhere
+from tailrace.cli.redact import redacted
 from tailrace.core.errors import TailraceError
 
 COMMANDS = {
@@ -20,6 +21,14 @@ COMMANDS = {
     "query": "Answer SQL over the lake.",
     "table": "List tables, or show one: columns, size, partitions.",
     "partition": "List partitions, or show one: sources, days, size.",
+    "source": "List kinds of source and configured sources, or show one.",
+    "format": "List formats, or show one.",
+    "connection": "List connections, or show one.",
+    "schema": "List schemas, or show one.",
+    "store": "List stores and their tiers, or show one.",
+    "plugin": "List what is installed and what it provides.",
+    "config": "Check the configuration, or show it and where each value comes from.",
+    "completion": "Print a script that completes commands and names in a shell.",
     "doctor": "Check Python, Java, Spark, the configuration and the lake.",
 }
 SYNONYMS = {"collection": "partition"}
@@ -66,16 +75,18 @@ def report(error: TailraceError) -> None:
     """An error as a person reads it: what, where, and what to do."""
     for part in getattr(error, "errors", [error]):
         click.secho(f"error[{part.code}]: ", fg="red", bold=True, nl=False, err=True)
-        click.echo(str(part), err=True)
+        click.echo(redacted(str(part)), err=True)
         for line in getattr(part, "excerpt", "").splitlines():
             click.echo(line, err=True)
         hint = part.hint or hint_for(part.code, str(part))
         if hint:
-            click.echo(f"  hint: {hint}", err=True)
+            click.echo(f"  hint: {redacted(hint)}", err=True)
+        if page := getattr(part, "page", ""):
+            click.echo(f"  more: {page}", err=True)
     current = click.get_current_context(silent=True)
     context = current.find_object(Context) if current else None
     if context and context.verbose >= 2 and error.__cause__ is not None:
-        traceback.print_exception(error.__cause__)
+        click.echo(redacted("".join(traceback.format_exception(error.__cause__))), err=True, nl=False)
 
 
 def _run(arguments: list[str]) -> None:
@@ -89,6 +100,11 @@ def _run(arguments: list[str]) -> None:
 
 def main() -> None:
     """Runs the command line; exit codes as documented."""
+    if "_TAILRACE_COMPLETE" in os.environ:
+        from tailrace.cli.completion import ASKED, answer
+
+        answer(cli, os.environ[ASKED])
+        return
     try:
         _run(sys.argv[1:])
     except TailraceError as error:
@@ -106,6 +122,9 @@ def main() -> None:
         # The reader of our output has gone: not an error, and nothing may be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except Exception:  # with -vv only: otherwise it has become an error of one line
+        click.echo(redacted(traceback.format_exc()), err=True, nl=False)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from tailrace.core.errors import TailraceError, one_line
 
 _TOLD = (TailraceError, click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError)
 "Exceptions that need no explanation."
+FORMS = ("table", "pretty", "plain", "json", "jsonl", "csv", "line")
+"`pretty` is `table`; `plain` is the same without lines."
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -26,6 +28,8 @@ class Context:
     home: str | None = None
     workspace: str | None = None
     config_path: tuple[str, ...] = ()
+    var: tuple[str, ...] = ()
+    var_file: tuple[str, ...] = ()
     master: str | None = None
     remote: str | None = None
     spark_conf: tuple[str, ...] = ()
@@ -50,17 +54,17 @@ class Context:
         given = (("--home", self.home), ("--workspace", self.workspace))
         return " ".join(("tailrace", *(f"{option} {shlex.quote(value)}" for option, value in given if value)))
 
-    @property
-    def config_paths(self) -> list[Path]:
-        """`--config-path`, `TAILRACE_CONFIG_PATH`, else `<home>/config`."""
-        given = self.config_path or tuple(p for p in os.environ.get("TAILRACE_CONFIG_PATH", "").split(":") if p)
-        return [Path(p).expanduser() for p in given] or [self.home_path / "config"]
-
 
 _OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
     ("--home",): {"metavar": "DIR", "help": "Where lake, logs and configuration (DIR/config) live (~/.tailrace)."},
     ("--workspace",): {"metavar": "NAME", "help": "Workspace to work in (default)."},
-    ("--config-path",): {"metavar": "PATH", "multiple": True, "help": "Configuration file or directory."},
+    ("--config-path",): {
+        "metavar": "PATH",
+        "multiple": True,
+        "help": "File or directory; may be repeated.",
+    },
+    ("--var",): {"metavar": "NAME=VALUE", "multiple": True, "help": "Value of a variable; may be repeated."},
+    ("--var-file",): {"metavar": "FILE", "multiple": True, "help": "File of values of variables; may be repeated."},
     ("--master",): {"metavar": "URL", "help": "Spark master (local[*])."},
     ("--remote",): {"metavar": "URL", "help": "Spark Connect server, sc://…"},
     ("--spark-conf",): {"metavar": "K=V", "multiple": True, "help": "Any Spark setting; may be repeated."},
@@ -70,6 +74,11 @@ _OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
     ("--no-color",): {"is_flag": True, "help": "No colours."},
 }
 _SPARK = frozenset({"--master", "--remote", "--spark-conf", "--java-home"})
+
+
+def output_option(function: F) -> F:
+    """`--output` of everything that lists or shows."""
+    return click.option("--output", type=click.Choice(FORMS), default="table", help="Form of the answer.")(function)
 
 
 def everywhere(function: F) -> F:

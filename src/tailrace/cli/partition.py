@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.options import Context, without_spark
-from tailrace.cli.table import OUTPUT
-from tailrace.core import Delimited, Format, Json, Jsonl, Layout
+from tailrace.cli.completing import complete_partitions
+from tailrace.cli.options import Context, output_option, without_spark
 
 if TYPE_CHECKING:
+    from tailrace.cli.listing import Row
     from tailrace.config import Config, PartitionSpec
+    from tailrace.lake.extents import Extent
     from tailrace.lake.paths import Lake
-    from tailrace.lake.snapshot import Extent
 
-BLANKS = r"\s"
+COLUMNS = ("name", "state", "rows", "files", "size", "first", "last", "missing_days", "collected")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A partition as the configuration and the lake know it."""
+
+    spec: PartitionSpec | None
+    extent: Extent | None
+    damaged: bool = False
+
+    @property
+    def state(self) -> str:
+        """`orphaned`: rows that no partition of the configuration collects any more."""
+        return "damaged" if self.damaged else "configured" if self.spec is not None else "orphaned"
 
 
 @click.group("partition")
@@ -24,103 +39,82 @@ def command() -> None:
 
 
 @command.command("list")
-@OUTPUT
+@click.argument("names", metavar="[SEL]...", nargs=-1, shell_complete=complete_partitions)
+@output_option
 @without_spark()
-def list_partitions(context: Context, output: str) -> None:
-    """All partitions: configured ones, and those that only the lake knows."""
+def list_partitions(context: Context, names: tuple[str, ...], output: str) -> None:
+    """All partitions: configured ones, and orphaned ones that only the lake knows. SEL may hold wildcards."""
     from tailrace.cli.listing import show_rows
+    from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
 
     config = load_config(context)
-    rows: list[dict[str, object]] = []
-    for name, (configured, extent) in sorted(_all(config, open_lake(context, config)).items()):
-        rows.append({
-            "name": name,
-            "configured": configured,
-            "rows": extent.rows if extent else None,
-            "files": extent.files if extent else None,
-            "size": extent.bytes if extent else None,
-            "first": extent.first if extent else None,
-            "last": extent.last if extent else None,
-        })  # fmt: skip
-    show_rows(rows, ["name", "configured", "rows", "files", "size", "first", "last"], output)
+    found = _known(config, open_lake(context, config))
+    show_rows([_row(name, found[name]) for name in listed("partition", names, sorted(found))], COLUMNS, output)
+
+
+def _row(name: str, known: Known) -> Row:
+    from tailrace.cli.holdings import amounts
+
+    return {
+        "name": name,
+        "state": known.state,
+        "configured": known.spec is not None,
+        **amounts(known.extent),
+        "missing_days": known.extent.missing_days if known.extent else None,
+        "description": known.spec.description if known.spec else "",
+    }
 
 
 @command.command("show")
-@click.argument("name", metavar="TABLE.PARTITION")
-@OUTPUT
+@click.argument("name", metavar="TABLE.PARTITION", shell_complete=complete_partitions)
+@output_option
 @without_spark()
 def show_partition(context: Context, name: str, output: str) -> None:
-    """Sources, size, days and last collection of one partition."""
-    from tailrace.cli.listing import hint_at, show_one
+    """Sources, size, days and last collection of one partition; with wildcards, of several."""
+    from tailrace.cli.listing import show_several
+    from tailrace.cli.matching import chosen, is_pattern
     from tailrace.cli.settings import load_config, open_lake
-    from tailrace.core import UsageError
 
     config = load_config(context)
     lake = open_lake(context, config)
-    found = _all(config, lake)
-    matches = [n for n in found if name in (n, n.partition(".")[2])]
-    if len(matches) != 1:
-        short = {n.partition(".")[2] for n in found}
-        hint = f"one of {', '.join(matches)}" if matches else hint_at(name, {*found, *short}, "tailrace partition list")
-        problem = "several partitions are" if matches else "no partition is"
-        raise UsageError(f"{problem} called '{name}'", code="usage.unknown-partition", hint=hint)
-    full = matches[0]
-    configured, extent = found[full]
-    facts: dict[str, object] = {"name": full, "configured": configured}
-    if extent is not None:
-        facts |= {"rows": extent.rows, "files": extent.files, "size": extent.bytes}
-        facts |= {"first": extent.first, "last": extent.last}
-    table, _, partition = full.partition(".")
-    spec = next((p for p in config.partitions if p.full_name == full), None)
+    found = _known(config, lake)
+    shown = [_facts(config, lake, each, found[each]) for each in chosen("partition", name, sorted(found))]
+    show_several(shown, output, as_list=is_pattern(name))
+
+
+def _facts(config: Config, lake: Lake, name: str, known: Known) -> Row:
+    from tailrace.cli.source import source_row
+
+    facts = _row(name, known)
+    collected = _collected(lake, *name.split("."))
+    spec = known.spec
     if spec is not None:
-        facts |= {"filter": spec.filter, "tp_index": spec.tp_index, "where": str(spec.where)}
-        facts["sources"] = _sources(config, spec)
-    facts |= _collected(lake, table, partition)
-    show_one(facts, output)
+        facts |= {"filter": spec.filter, "tp_index": spec.tp_index or "default", **spec.later}
+        facts["where"] = str(spec.where)
+        facts["sources"] = [source_row(config, spec, source) for source in spec.sources]
+    if known.extent is not None and known.extent.gaps:
+        facts["gaps"] = [
+            {"from": first, "to": last, "days": (last - first).days + 1} for first, last in known.extent.gaps
+        ]
+    return facts | collected
 
 
-def _sources(config: Config, spec: PartitionSpec) -> list[dict[str, object]]:
-    from tailrace.config import tables_for
+def _known(config: Config, lake: Lake) -> dict[str, Known]:
+    from tailrace.cli.holdings import holdings
 
-    own = tables_for(config, spec.table).format
-    return [
-        {
-            "name": source.name,
-            "kind": source.kind,
-            "paths": source.args.get("paths"),
-            "format": format_words(source.format or own) + ("" if source.format else " (the table's own)"),
-            "where": str(source.where),
-        }
-        for source in spec.sources
-    ]
-
-
-def format_words(fmt: Format) -> str:
-    """How the bytes are read, in words."""
-    if isinstance(fmt, Json):
-        return f"json, records under {fmt.records}" if fmt.records else "json"
-    if isinstance(fmt, Jsonl):
-        return "jsonl"
-    if isinstance(fmt, Delimited):
-        header = {None: "header if there is one", True: "with header", False: "no header"}[fmt.header]
-        return f"delimited by {'blanks' if fmt.delimiter == BLANKS else repr(fmt.delimiter)}, {header}"
-    kind = f"{fmt.dialect} layout" if isinstance(fmt, Layout) else type(fmt).__name__.lower()
-    return f"{kind} {fmt.text if isinstance(fmt, Layout) else fmt.layout}"
-
-
-def _all(config: Config, lake: Lake) -> dict[str, tuple[bool, Extent | None]]:
-    from tailrace.lake.snapshot import partition_extents, snapshot, tables
-
-    found: dict[str, tuple[bool, Extent | None]] = {p.full_name: (True, None) for p in config.partitions}
-    for table in tables(lake):
-        for extent in partition_extents(snapshot(lake, table)):
+    found = {spec.full_name: Known(spec, None) for spec in config.partitions}
+    specs = dict(found)
+    for table, holding in holdings(lake).items():
+        if holding.problem is not None:
+            found |= {n: Known(known.spec, None, True) for n, known in specs.items() if n.partition(".")[0] == table}
+        for extent in holding.partitions:
             name = f"{table}.{extent.partition}"
-            found[name] = (name in found, extent)
+            found[name] = Known(specs[name].spec if name in specs else None, extent)
     return found
 
 
-def _collected(lake: Lake, table: str, partition: str) -> dict[str, object]:
+def _collected(lake: Lake, table: str, partition: str) -> Row:
     """What the ledger knows: artifacts by state, and when each source was last collected."""
     import pyarrow.compute as pc
 
@@ -134,7 +128,7 @@ def _collected(lake: Lake, table: str, partition: str) -> dict[str, object]:
     return {
         "artifacts": entries.num_rows,
         **{f"artifacts_{state}": count for state, count in sorted(states.items())},
-        "collected": [
+        "collected_by_source": [
             {"source": r["source"], "last": r["at_max"], "artifacts": r["uri_count"], "rows": r["rows_sum"]}
             for r in last.to_pylist()
         ],

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli.layers import config_layers
 from tailrace.cli.options import Context
+from tailrace.cli.redact import remember
 from tailrace.core import ConfigError, Table
 from tailrace.core.registry import find_table, table_names
 
@@ -25,13 +27,14 @@ def now() -> datetime:
 
 
 def load_config(context: Context) -> Config:
-    """All configuration files that the options and the environment name; none at all is an empty configuration."""
+    """All configuration files that options, environment, project and user name; none at all is an empty one."""
     from tailrace.config import load
 
-    paths = context.config_paths
-    if paths == [context.home_path / "config"] and not paths[0].exists():
-        paths = []
-    return load(paths, now=now(), environ=os.environ)
+    paths = [path for layer in config_layers(context) for path in layer.paths]
+    files = [Path(file).expanduser() for file in context.var_file]
+    config = load(paths, now=now(), environ=os.environ, variables=context.var, variable_files=files)
+    remember([config.connections, config.sources, config.partitions, config.others], config.outline.hidden)
+    return config
 
 
 def open_lake(context: Context, config: Config | None = None) -> Lake:

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.options import Context, without_spark
+from tailrace.cli.completing import complete_tables
+from tailrace.cli.options import Context, output_option, without_spark
 
 if TYPE_CHECKING:
+    from tailrace.cli.holdings import Holding
+    from tailrace.cli.listing import Row
+    from tailrace.config import Config
     from tailrace.core import Column
     from tailrace.lake.snapshot import Snapshot
 
-OUTPUT = click.option("--output", type=click.Choice(["table", "json"]), default="table", help="Form of the list.")
+COLUMNS = ("name", "plugin", "partitions", "rows", "files", "size", "collected", "description")
 
 
 @click.group("table")
@@ -21,78 +25,114 @@ def command() -> None:
 
 
 @command.command("list")
-@OUTPUT
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_tables)
+@output_option
 @without_spark()
-def list_tables(context: Context, output: str) -> None:
-    """All tables: built in, configured, or present in the lake."""
+def list_tables(context: Context, names: tuple[str, ...], output: str) -> None:
+    """All tables: built in, configured, or present in the lake. NAME may hold wildcards."""
+    from tailrace.cli.holdings import holdings
     from tailrace.cli.listing import show_rows
-    from tailrace.cli.settings import all_tables, load_config, open_lake
-    from tailrace.lake.snapshot import snapshot, table_extent, tables
+    from tailrace.cli.matching import listed
+    from tailrace.cli.settings import load_config, open_lake
+    from tailrace.core.registry import table_names
 
     config = load_config(context)
-    lake = open_lake(context, config)
-    declared = all_tables(config)
-    stored = set(tables(lake))
-    partitions = {name: [p.name for p in config.partitions if p.table == name] for name in declared}
-    rows: list[dict[str, object]] = []
-    for name in sorted({*declared, *stored}):
-        extent = table_extent(snapshot(lake, name)) if name in stored else None
-        rows.append({
-            "name": name,
-            "partitions": partitions.get(name, []),
-            "rows": extent.rows if extent else None,
-            "files": extent.files if extent else None,
-            "size": extent.bytes if extent else None,
-            "description": declared[name].doc if name in declared else "",
-        })  # fmt: skip
-    show_rows(rows, ["name", "partitions", "rows", "files", "size", "description"], output)
+    stored = holdings(open_lake(context, config))
+    built_in = set(table_names())
+    everything = sorted({*built_in, *(spec.name for spec in config.tables), *stored})
+    partitions: dict[str, list[str]] = {}
+    for spec in config.partitions:
+        partitions.setdefault(spec.table, []).append(spec.name)
+    rows = [
+        _row(name, config, name in built_in, stored.get(name)) | {"partitions": partitions.get(name, [])}
+        for name in listed("table", names, everything)
+    ]
+    show_rows(rows, COLUMNS, output)
+
+
+def _row(name: str, config: Config, is_built_in: bool, stored: Holding | None) -> Row:
+    from tailrace.cli.holdings import amounts
+    from tailrace.core.registry import table_doc
+
+    spec = config.table(name)
+    own = spec.description if spec else ""
+    damaged = stored is not None and stored.problem is not None
+    return {
+        "name": name,
+        "plugin": "tailrace" if is_built_in else "custom" if spec else None,
+        "partitions": [],
+        **amounts(stored.total if stored else None),
+        "state": "damaged" if damaged else "declared" if is_built_in or spec else "orphaned",
+        "description": own or (table_doc(name) if is_built_in else "" if spec else "(no longer declared)"),
+    }
 
 
 @command.command("show")
-@click.argument("name")
-@OUTPUT
+@click.argument("name", shell_complete=complete_tables)
+@output_option
 @without_spark()
 def show_table(context: Context, name: str, output: str) -> None:
-    """Columns, size and partitions of one table."""
-    from tailrace.cli.listing import hint_at, show_one
-    from tailrace.cli.settings import all_tables, load_config, open_lake
-    from tailrace.core import TP_COLUMNS, UsageError
-    from tailrace.core.registry import ALIASES
-    from tailrace.lake.snapshot import partition_extents, snapshot, table_extent, tables
+    """Columns, size and partitions of one table; with wildcards, of several."""
+    from tailrace.cli.listing import show_several
+    from tailrace.cli.matching import chosen, is_pattern
+    from tailrace.cli.settings import load_config, open_lake
+    from tailrace.core.registry import ALIASES, table_names
+    from tailrace.lake.snapshot import tables
 
     config = load_config(context)
     lake = open_lake(context, config)
-    declared = all_tables(config)
-    name = ALIASES.get(name, name)
-    stored = snapshot(lake, name) if name in tables(lake) else None
-    if stored is None and name not in declared:
-        hint = hint_at(name, {*declared, *tables(lake)}, "tailrace table list")
-        raise UsageError(f"there is no table '{name}'", code="usage.unknown-table", hint=hint)
-    shared = {c.name for c in TP_COLUMNS}
-    own = [c for c in declared[name].columns if c.name not in shared] if name in declared else []
-    facts: dict[str, object] = {"name": name, "description": declared[name].doc if name in declared else None}
-    if stored is not None:
-        extent = table_extent(stored)
-        facts |= {"rows": extent.rows, "files": extent.files, "size": extent.bytes, "version": stored.version}
-        facts["partitions"] = [
-            {"name": e.partition, "rows": e.rows, "files": e.files, "size": e.bytes}
-            | {"first": e.first, "last": e.last}
-            for e in partition_extents(stored)
-        ]
-    facts["columns"] = _columns(own, stored) + [_column(c) for c in TP_COLUMNS]
-    show_one(facts, output)
+    known = sorted({*table_names(), *(spec.name for spec in config.tables), *tables(lake)})
+    found = chosen("table", ALIASES.get(name, name), known)
+    show_several([_facts(context, config, each) for each in found], output, as_list=is_pattern(name))
 
 
-def _column(column: Column) -> dict[str, object]:
-    return {"name": column.name, "type": str(column.type), "description": column.doc}
+def _facts(context: Context, config: Config, name: str) -> Row:
+    from tailrace.cli.holdings import holdings
+    from tailrace.cli.settings import open_lake
+    from tailrace.config import tables_for
+    from tailrace.core import TP_COLUMNS
+    from tailrace.core.registry import table_names
+
+    is_built_in = name in table_names()
+    table = tables_for(config, name) if is_built_in or config.table(name) else None
+    stored = holdings(open_lake(context, config), [name]).get(name)
+    facts = _row(name, config, is_built_in, stored)
+    if table is not None:
+        from tailrace.cli.describe import format_words
+
+        facts["format"] = format_words(table.format)
+        facts["presets"] = [f"format.{name}.{preset.name}" for preset in table.presets]
+    seen = stored.snapshot if stored else None
+    if seen is not None:
+        facts["version"] = seen.version
+    facts["partitions"] = _partitions(config, name, stored)
+    shared = {column.name for column in TP_COLUMNS}
+    own = [column for column in table.columns if column.name not in shared] if table else []
+    return facts | {"columns": _columns(own, seen) + [_column(column) for column in TP_COLUMNS]}
 
 
-def _columns(own: list[Column], stored: Snapshot | None) -> list[dict[str, object]]:
+def _partitions(config: Config, table: str, stored: Holding | None) -> list[Row]:
+    """Configured ones, and those that only the lake knows."""
+    from tailrace.cli.holdings import amounts
+
+    extents = {extent.partition: extent for extent in (stored.partitions if stored else ())}
+    configured = {spec.name for spec in config.partitions if spec.table == table}
+    return [
+        {"name": name, "state": "configured" if name in configured else "orphaned", **amounts(extents.get(name))}
+        for name in sorted({*configured, *map(str, extents)})
+    ]
+
+
+def _column(column: Column) -> Row:
+    return {"name": column.name, "type": str(column.type), "required": column.required, "description": column.doc}
+
+
+def _columns(own: list[Column], stored: Snapshot | None) -> list[Row]:
     """Declared columns, then those that only the lake knows."""
     rows = [_column(c) for c in own]
     known = {c.name for c in own}
     for field in stored.schema if stored else ():
         if field.name not in known and not field.name.startswith("tp_"):
             kind = (field.metadata or {}).get(b"tailrace.type", b"").decode() or str(field.type)
-            rows.append({"name": field.name, "type": kind, "description": ""})
+            rows.append({"name": field.name, "type": kind, "required": False, "description": ""})
     return rows

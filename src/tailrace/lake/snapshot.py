@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _RENAMED = {
     "size_bytes": "size",
+    "modification_time": "modified",
     "num_records": "rows",
     "partition.tp_partition": "tp_partition",
     "partition.tp_index": "tp_index",
@@ -39,21 +40,8 @@ class Snapshot:
     schema: pa.Schema
     "With `tailrace.type` and `comment` as field metadata."
     files: pa.Table
-    """One row per file: `path` (under `root`), `size`, `rows`, `tp_partition`, `tp_index`, `tp_date`,
-    and `min.<column>`, `max.<column>`, `null_count.<column>` with dotted paths for struct fields."""
-
-
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """How much of something there is."""
-
-    partition: str | None
-    "None for a whole table."
-    files: int
-    bytes: int
-    rows: int
-    first: date | None
-    last: date | None
+    """One row per file: `path` (under `root`), `size`, `rows`, `modified` (ms), `tp_partition`, `tp_index`,
+    `tp_date`, and `min.<column>`, `max.<column>`, `null_count.<column>` with dotted paths for struct fields."""
 
 
 def tables(lake: Lake) -> list[str]:
@@ -71,18 +59,6 @@ def snapshot(lake: Lake, table: str) -> Snapshot:
     return Snapshot(table, root, delta.version(), pa.schema(delta.schema()), _add_actions(delta))
 
 
-def table_extent(snapshot: Snapshot) -> Extent:
-    """The whole table."""
-    return _extent(None, snapshot.files)
-
-
-def partition_extents(snapshot: Snapshot) -> list[Extent]:
-    """Each partition that has files, by name."""
-    column = snapshot.files.column("tp_partition")
-    names = sorted(pc.unique(column).to_pylist())
-    return [_extent(n, snapshot.files.filter(pc.equal(column, n))) for n in names]
-
-
 def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None = None) -> list[ActiveFile]:
     """Files of a partition in the version that `delta` stands at; of those days only, if given."""
     files = _add_actions(delta).select(["path", "size", "tp_partition", "tp_index", "tp_date"])
@@ -93,20 +69,8 @@ def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None 
 
 
 def _add_actions(delta: DeltaTable) -> pa.Table:
-    actions = pa.table(delta.get_add_actions(flatten=True)).drop_columns(["modification_time"])
+    actions = pa.table(delta.get_add_actions(flatten=True))
     # The log holds URL-encoded paths; on disk they are as `paths.encode_value` wrote them.
     paths = [unquote(p) if "%" in p else p for p in actions.column("path").to_pylist()]
     actions = actions.set_column(0, "path", pa.array(paths, pa.string()))
     return actions.rename_columns([_RENAMED.get(name, name) for name in actions.column_names])
-
-
-def _extent(partition: str | None, files: pa.Table) -> Extent:
-    days = pc.min_max(files.column("tp_date")).as_py()
-    return Extent(
-        partition,
-        files.num_rows,
-        pc.sum(files.column("size")).as_py() or 0,
-        pc.sum(files.column("rows")).as_py() or 0,
-        days["min"],
-        days["max"],
-    )

@@ -11,8 +11,8 @@ from logfiles import access_lines, today, write
 from world import World
 
 from tailrace.cli.demo import YOURS
+from tailrace.cli.describe import format_words
 from tailrace.cli.main import cli
-from tailrace.cli.partition import format_words
 from tailrace.core import Delimited, Grok, Json, Jsonl, Layout, Regex
 
 BROKEN = """
@@ -52,7 +52,7 @@ def run(world: World, *arguments: str, stdin: str = "") -> Result:
         (("query", ""), "there is no SQL to run"),
         (("query",), "there is no SQL to run"),
         (("partition", "show", "q"), "no partition is called 'q'"),
-        (("table", "show", "nginx"), "there is no table 'nginx'"),
+        (("table", "show", "nginx"), "no table is called 'nginx'"),
     ],
 )
 def test_usage(world, arguments, said):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import deltalake
@@ -16,12 +16,13 @@ from tailrace.core.errors import LakeError
 from tailrace.lake import ledger as book
 from tailrace.lake import runs
 from tailrace.lake.commit import Change, PartitionWriter
+from tailrace.lake.extents import partition_extents, table_extent
 from tailrace.lake.files import DataFile
 from tailrace.lake.intents import Intents, read_ledger
 from tailrace.lake.ledger import Entry
 from tailrace.lake.paths import Lake
 from tailrace.lake.quarantine import QUARANTINE_SCHEMA, read_quarantine, write_quarantine
-from tailrace.lake.snapshot import Extent, partition_extents, snapshot, table_extent
+from tailrace.lake.snapshot import snapshot
 
 WriteFile = Callable[..., DataFile]
 MakeEntry = Callable[..., Entry]
@@ -64,7 +65,12 @@ def test_statistics_come_back_from_the_log(lake: Lake, schema: pa.Schema, write_
     seen = snapshot(lake, "t")
     assert table_extent(seen).rows == 17
     sizes = sum(f.size for f in files)
-    assert partition_extents(seen)[0] == Extent("p", 3, sizes, 12, date(2024, 1, 1), date(2024, 1, 9))
+    extent = partition_extents(seen)[0]
+    assert (extent.partition, extent.files, extent.bytes, extent.rows) == ("p", 3, sizes, 12)
+    assert (extent.first, extent.last) == (date(2024, 1, 1), date(2024, 1, 9))
+    assert sum((last - first).days + 1 for first, last in extent.gaps) == extent.missing_days > 0
+    assert extent.collected is not None
+    assert abs(extent.collected - datetime.now(UTC).replace(tzinfo=None)) < timedelta(minutes=5)
     nine = seen.files.filter(pc.equal(seen.files.column("rows"), 9)).to_pylist()[0]
     assert (nine["min.n"], nine["max.n"], nine["null_count.n"], nine["tp_index"]) == (0, 8, 0, "default")
 

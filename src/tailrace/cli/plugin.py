@@ -1,0 +1,87 @@
+"""`tailrace plugin list|show|install`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.options import Context, output_option, without_spark
+
+if TYPE_CHECKING:
+    from tailrace.cli.listing import Row
+    from tailrace.config import Config
+
+COLUMNS = ("name", "version", "tables", "sources", "formats", "partitions")
+OWN = "tailrace"
+
+
+@click.group("plugin")
+def command() -> None:
+    """List what is installed and what it provides."""
+
+
+@command.command("list")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@output_option
+@without_spark()
+def list_plugins(context: Context, names: tuple[str, ...], output: str) -> None:
+    """Packages that provide tables, sources and formats; Tailrace's own are built in."""
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.matching import listed
+    from tailrace.cli.settings import load_config
+
+    rows = {OWN: _own(load_config(context))}
+    counted = [
+        {key: len(value) if isinstance(value, list) else value for key, value in rows[name].items()}
+        for name in listed("plugin", names, rows)
+    ]
+    show_rows(counted, COLUMNS, output)
+
+
+@command.command("show")
+@click.argument("name")
+@output_option
+@without_spark()
+def show_plugin(context: Context, name: str, output: str) -> None:
+    """The tables, sources and formats of a package, and the partitions that use them."""
+    from tailrace.cli.listing import show_several
+    from tailrace.cli.matching import chosen, is_pattern
+    from tailrace.cli.settings import load_config
+
+    rows = {OWN: _own(load_config(context))}
+    show_several([rows[each] for each in chosen("plugin", name, rows)], output, as_list=is_pattern(name))
+
+
+@command.command("install")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@without_spark()
+def install_plugin(context: Context, names: tuple[str, ...]) -> None:
+    """Print the command that installs a package; log types that are built in need none."""
+    from tailrace.core.registry import table_names
+
+    for name in names:
+        built_in = [table for table in table_names() if table == name or table.startswith(f"{name}_")]
+        if built_in:
+            click.echo(f"{name} is built in: {', '.join(built_in)}", err=True)
+        else:
+            click.echo(f"{sys.executable} -m pip install {name}")
+
+
+def _own(config: Config) -> Row:
+    from tailrace import __version__
+    from tailrace.config.declare import FORMATS
+    from tailrace.config.declare_sources import KINDS
+    from tailrace.core.registry import table_names
+
+    tables = table_names()
+    return {
+        "name": OWN,
+        "version": __version__,
+        "description": "Built in.",
+        "tables": tables,
+        "sources": [kind for kind, declared in KINDS.items() if declared.active],
+        "formats": list(FORMATS),
+        "partitions": [spec.full_name for spec in config.partitions if spec.table in tables],
+    }

@@ -1,0 +1,64 @@
+"""Secrets stay where they are: whatever this process prints about errors passes through here."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
+
+HIDDEN = "***"
+SHORTEST = 4
+"Characters: a shorter secret would star out half of every sentence."
+_WITH_VALUES = ("--var", "--spark-conf")
+_KNOWN: set[str] = set()
+
+
+def remember(values: Iterable[object], texts: Iterable[str] = ()) -> None:
+    """From now on those texts, and all secrets among the values, are hidden wherever a library may quote them."""
+    found = [*texts, *(text for value in values for text in _secrets(value))]
+    _KNOWN.update(text for text in found if len(text) >= SHORTEST)
+
+
+def redacted(text: str) -> str:
+    """The text without any secret that has been read so far."""
+    for secret in sorted(_KNOWN, key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def command_line(arguments: Sequence[str]) -> str:
+    """The command as it is kept in the lake's history: without the values of variables and secret settings."""
+    shown, previous = [], ""
+    for argument in arguments:
+        option, joined, value = argument.partition("=")
+        if previous in _WITH_VALUES:
+            argument = _without_value(previous, argument)
+        elif joined and option in _WITH_VALUES:
+            argument = f"{option}={_without_value(option, value)}"
+        shown.append(argument)
+        previous = argument
+    return redacted(shlex.join(["tailrace", *shown]))
+
+
+def _without_value(option: str, pair: str) -> str:
+    from tailrace.config.places import SECRET_NAME
+
+    name, _, value = pair.partition("=")
+    return f"{name}={HIDDEN if option == '--var' or SECRET_NAME.search(name) else value}"
+
+
+def _secrets(value: object) -> Iterable[str]:
+    # Not at the top: `--help` needs this module, but no configuration.
+    from tailrace.config.values import Secret
+
+    if isinstance(value, Secret):
+        yield value.reveal()
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _secrets(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _secrets(inner)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _secrets(getattr(value, field.name))

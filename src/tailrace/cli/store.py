@@ -1,0 +1,90 @@
+"""`tailrace store list|show`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.completing import names_of
+from tailrace.cli.options import Context, output_option, without_spark
+
+if TYPE_CHECKING:
+    from tailrace.cli.listing import Row
+    from tailrace.config import Config, OtherBlock
+
+COLUMNS = ("name", "tiers", "paths", "retention", "active", "where")
+DEFAULT = "default"
+
+
+@click.group("store")
+def command() -> None:
+    """List stores, or show one."""
+
+
+@command.command("list")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names_of("store"))
+@output_option
+@without_spark()
+def list_stores(context: Context, names: tuple[str, ...], output: str) -> None:
+    """Stores, and where their days rest. NAME may hold wildcards."""
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.matching import listed
+    from tailrace.cli.settings import load_config
+
+    known = _known(context, load_config(context))
+    rows = [known[name] for name in listed("store", names, known)]
+    for row in rows:
+        tiers = row["tiers"]
+        assert isinstance(tiers, list)
+        row |= {"tiers": [tier["name"] for tier in tiers], "paths": [tier["path"] for tier in tiers]}
+    show_rows(rows, COLUMNS, output)
+
+
+@command.command("show")
+@click.argument("name", shell_complete=names_of("store"))
+@output_option
+@without_spark()
+def show_store(context: Context, name: str, output: str) -> None:
+    """The tiers of a store and the partitions that rest in it."""
+    from tailrace.cli.listing import show_several
+    from tailrace.cli.matching import chosen, is_pattern
+    from tailrace.cli.settings import load_config
+
+    known = _known(context, load_config(context))
+    shown = [known[each] for each in chosen("store", name, known)]
+    show_several(shown, output, as_list=is_pattern(name))
+
+
+def _known(context: Context, config: Config) -> dict[str, Row]:
+    """Every store by name; `default` is the workspace unless a block says otherwise."""
+    from tailrace.config.declare import STORE
+    from tailrace.lake.paths import Lake
+
+    data = Lake(context.home_path, context.workspace_name).data_root
+    workspace = {"name": "workspace", "path": str(data)}
+    rows: dict[str, Row] = {
+        DEFAULT: {"name": DEFAULT, **dict.fromkeys(STORE), "active": True, "where": None, "tiers": [workspace]}
+    }
+    for block in config.of("store"):
+        rows[block.name] = {
+            "name": block.name,
+            **{name: block.args.get(name) for name in STORE},
+            "active": False,
+            "where": str(block.where),
+            "tiers": [_tier(inner) for inner in block.blocks],
+        }
+    for name, row in rows.items():
+        row["partitions"] = [p.full_name for p in config.partitions if _store_of(p.later.get("store")) == name]
+    return rows
+
+
+def _tier(block: OtherBlock) -> Row:
+    from tailrace.cli.describe import with_defaults
+    from tailrace.config.declare import TIER
+
+    return {"name": block.name, **with_defaults(block.args, TIER)}
+
+
+def _store_of(reference: object) -> str:
+    return DEFAULT if reference is None else str(reference).rpartition(".")[2]
