@@ -134,6 +134,11 @@ class Outline:
         if isinstance(value, str) and len(value) >= _SHORTEST_HIDDEN:
             self._hidden.add(value)
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """Texts that are never to be shown."""
+        return frozenset(self._hidden)
+
     def redacted(self, text: str) -> str:
         """The text without secrets."""
         for secret in sorted(self._hidden, key=len, reverse=True):
