@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -116,6 +116,7 @@ class Outline:
     def __init__(self) -> None:
         self.texts: dict[str, Text] = {}
         self._roots: dict[str, Block] = {}
+        self._strings: dict[str, Mapping[int, tuple[object, ...]]] = {}
         self._hidden: set[str] = set()
         self._blocks: dict[Where, Block] = {}
 
@@ -123,9 +124,10 @@ class Outline:
         """Lines of this file may be shown from now on."""
         self.texts[text.file] = text
 
-    def holds(self, file: str, root: Block) -> None:
-        """The file has been read."""
+    def holds(self, file: str, root: Block, strings: Mapping[int, tuple[object, ...]]) -> None:
+        """The file has been read; `strings` are its texts by offset."""
         self._roots[file] = root
+        self._strings[file] = strings
 
     def hide(self, value: object) -> None:
         """Texts in this value are secret: they are starred out wherever they would be shown."""
@@ -164,6 +166,16 @@ class Outline:
                 return found.attributes[step].expression.where
             found = next((b for b in found.blocks if " ".join((b.kind, *b.labels)) == step), None)
         return found.where if found else block
+
+    def find_text(self, text: str, after: Where) -> Where | None:
+        """Where a text is written out, if it is: best in that file after that place."""
+        found = [
+            self.texts[file].where(at)
+            for file, strings in self._strings.items()
+            for at, pieces in strings.items()
+            if pieces == (text,)
+        ]
+        return min(found, key=lambda where: (where.file != after.file, where < after, where), default=None)
 
     def _index(self, blocks: Iterable[Block]) -> None:
         for block in blocks:

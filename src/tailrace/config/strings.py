@@ -125,7 +125,7 @@ class Strings:
         last = re.compile(rb"^[ \t]*" + re.escape(tag) + rb"(?=[ \t]*\r?$)", re.MULTILINE).search(self.data, head.end())
         if last is None:
             raise self.problem(head.start(), "heredoc is never closed", f"add a line that holds only {tag.decode()}")
-        indent = _indent(self.data[head.end() : last.start()]) if head["strip"] else 0
+        indent = indent_of(self.data[head.end() : last.start()]) if head["strip"] else 0
         template = _Template()
         literal: list[bytes] = []
         at = head.end()
@@ -150,7 +150,8 @@ class Strings:
         start, inner = opening.span()
         trims_before = self.data[inner : inner + 1] == b"~"
         inner += trims_before
-        word, names = "", ()
+        word = ""
+        names: tuple[str, ...] = ()
         if opening[0] == b"%{":
             directive = _DIRECTIVE.match(self.data, inner)
             if directive is None:
@@ -231,7 +232,8 @@ def _trimmed(pieces: list[str | Hole]) -> Pieces:
     return tuple(pieces)
 
 
-def _indent(body: bytes) -> int:
+def indent_of(body: bytes) -> int:
+    """The margin that all lines have."""
     margins = [len(line) - len(line.lstrip(b" \t")) for line in body.splitlines() if line.strip()]
     return min(margins, default=0)
 

@@ -83,7 +83,7 @@ def parse(text: Text, report: Report) -> Block:
     source = Source(text, scanned.strings)
     body = next((child for child in root.children if child.type == "body"), None)
     whole = _Reader(source, report).block("", (), (), (0, len(text.data)), body)
-    report.outline.holds(text.file, whole)
+    report.outline.holds(text.file, whole, scanned.strings)
     return whole
 
 

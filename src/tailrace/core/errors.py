@@ -48,6 +48,29 @@ class ConfigError(TailraceError):
     code = "config"
 
 
+class PatternError(ConfigError):
+    """A pattern is wrong at one of its characters; whoever knows where the pattern stands can point at it."""
+
+    code = "config.pattern"
+
+    def __init__(
+        self, message: str, *, pattern: str, at: int, code: str | None = None, where: str | None = None,
+        hint: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(message, code=code, where=where, hint=hint)
+        self.pattern = pattern
+        self.at = at
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_revive_pattern, (self.message, self.pattern, self.at, self.code, self.where, self.hint))
+
+
+def _revive_pattern(
+    message: str, pattern: str, at: int, code: str, where: str | None, hint: str | None
+) -> PatternError:
+    return PatternError(message, pattern=pattern, at=at, code=code, where=where, hint=hint)
+
+
 class TooManyBadRows(TailraceError):
     """More rows were quarantined than `--max-errors` allows."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from tailrace.core import ConfigError, Layout
+from tailrace.core.errors import PatternError
 from tailrace.core.registry import nearest
 from tailrace.formats.layout_apache import apache_field
 from tailrace.formats.layout_names import NGINX, NGINX_FAMILIES, VPC, VPC_RENAMES, nginx_kind
@@ -79,7 +80,7 @@ def _words(text: str) -> Iterator[Token]:
 
 def _nginx(text: str) -> Iterator[Token]:
     names = [a or b for a, b in _NGINX.findall(text)]
-    _refuse([n for n in names if n not in NGINX and not n.startswith(NGINX_FAMILIES)], NGINX, "$")
+    _refuse(text, [n for n in names if n not in NGINX and not n.startswith(NGINX_FAMILIES)], NGINX, "$")
     at = 0
     for found in _NGINX.finditer(text):
         name = found[1] or found[2]
@@ -89,11 +90,11 @@ def _nginx(text: str) -> Iterator[Token]:
     yield Literal(text[at:])
 
 
-def _apache(text: str) -> Iterator[Token]:
-    text = text.replace('\\"', '"').replace("\\t", "\t")
+def _apache(layout: str) -> Iterator[Token]:
+    text = layout.replace('\\"', '"').replace("\\t", "\t")
     found = list(_APACHE.finditer(text))
     fields = [None if f[2] == "%" else apache_field(f[1], f[2]) for f in found]
-    _refuse([f[0] for f, field in zip(found, fields, strict=True) if field is None and f[2] != "%"], (), "")
+    _refuse(layout, [f[0] for f, field in zip(found, fields, strict=True) if field is None and f[2] != "%"], (), "")
     at = 0
     for match, field in zip(found, fields, strict=True):
         yield Literal(text[at : match.start()])
@@ -104,7 +105,7 @@ def _apache(text: str) -> Iterator[Token]:
 
 def _vpc(text: str) -> Iterator[Token]:
     names = [a or b for a, b in _VPC.findall(text)]
-    _refuse([n for n in names if n.replace("_", "-") not in VPC], VPC, "")
+    _refuse(text, [n for n in names if n.replace("_", "-") not in VPC], VPC, "")
     for place, name in enumerate(names):
         if place:
             yield Literal(" ")
@@ -123,15 +124,17 @@ _DIALECTS: dict[str, Callable[[str], Iterator[Token]]] = {
 }
 
 
-def _refuse(unknown: list[str], known: Iterable[str], sign: str) -> None:
+def _refuse(layout: str, unknown: list[str], known: Iterable[str], sign: str) -> None:
     if not unknown:
         return
     told = []
     for name in dict.fromkeys(unknown):
         guess = nearest(name, known)
         told.append(f"{sign}{name}" + (f" (did you mean {sign}{guess}?)" if guess else ""))
-    raise ConfigError(
+    raise PatternError(
         f"the layout has tokens that are not known: {', '.join(told)}",
+        pattern=layout,
+        at=max(layout.find(sign + unknown[0]), layout.find(unknown[0]), 0),
         code="config.layout",
         hint="correct the layout, or describe the lines with a `grok` or `regex` format",
     )

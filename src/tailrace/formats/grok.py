@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import regex
 
 from tailrace.core import ConfigError, Grok, Regex
+from tailrace.core.errors import PatternError
 from tailrace.core.registry import unknown
 from tailrace.formats.grok_patterns import standard_patterns
 
@@ -74,7 +75,7 @@ def compiled(format: Grok | Regex) -> Expression:
 
 
 def _compile(layout: str, patterns: Mapping[str, str], kind: str, piece: re.Pattern[str]) -> Expression:
-    expansion = _Expansion(patterns, kind, piece)
+    expansion = _Expansion(layout, patterns, kind, piece)
     expansion.add(layout, None, ())
     text = expansion.checked(0)
     if not expansion.captures:
@@ -90,6 +91,7 @@ def _compile(layout: str, patterns: Mapping[str, str], kind: str, piece: re.Patt
 class _Expansion:
     """Text that grows as patterns take the place of their names; remembers where each part came from."""
 
+    layout: str
     patterns: Mapping[str, str]
     kind: str
     piece: re.Pattern[str]
@@ -117,11 +119,11 @@ class _Expansion:
     def _refer(self, parts: dict[str, str | None], owner: str | None, at: int, inside: tuple[str, ...]) -> None:
         name, field_name, type_word = str(parts["name"]), parts["field"], parts["type"]
         if name not in self.patterns:
-            raise unknown("grok-pattern", name, self.patterns, where=self._place(owner, at))
+            raise self._misnamed("grok-pattern", name, self.patterns, owner, at)
         if name in inside:
             raise self._error(f"pattern '{name}' contains itself: {' → '.join((*inside, name))}", owner, at)
         if type_word and type_word not in TYPES:
-            raise unknown("grok-type", type_word, TYPES, where=self._place(owner, at))
+            raise self._misnamed("grok-type", type_word, TYPES, owner, at)
         opening = self._open(field_name, TYPES[type_word] if type_word else None) if field_name else "(?:"
         self._emit(opening, owner, at)
         begin = len(self.out)
@@ -155,8 +157,16 @@ class _Expansion:
             raise self._error(error.msg, owner, at + position - start) from None
         return text
 
-    def _error(self, message: str, owner: str | None, at: int) -> ConfigError:
-        return ConfigError(message, code=f"config.{self.kind}", where=self._place(owner, at))
+    def _misnamed(self, what: str, name: str, known: Iterable[str], owner: str | None, at: int) -> PatternError:
+        told = unknown(what, name, known)
+        return self._error(told.message, owner, at, told.code, told.hint)
+
+    def _error(
+        self, message: str, owner: str | None, at: int, code: str | None = None, hint: str | None = None
+    ) -> PatternError:
+        pattern = self.patterns[owner] if owner else self.layout
+        code, where = code or f"config.{self.kind}", self._place(owner, at)
+        return PatternError(message, pattern=pattern, at=at, code=code, where=where, hint=hint)
 
     def _place(self, owner: str | None, at: int) -> str:
         return f"{f'pattern {owner}' if owner else f'{self.kind} layout'}, character {at + 1}"

@@ -21,12 +21,12 @@ from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.snapshot import tables
+from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.failure import JVM_DIED, spark_failure
 from tailrace.pipeline.job import Job, Unit, UnitResult, recipe_of
 from tailrace.pipeline.plan import by_day, plan_groups
 from tailrace.pipeline.prepare import (
     Listed,
-    check_expressions,
     full_table,
     list_sources,
     listing_window,
@@ -141,7 +141,7 @@ class Collection:
         window = listing_window(self.options.window, ledger, now)
         listed = list_sources(spec, table, window, report, self.lake)
         table = full_table(self.config, spec, self.lake, listed)
-        check_expressions(table, spec)
+        check_expressions(table, spec, self.config)
         run = new_run_id()
         writer = PartitionWriter(self.lake, table.name, spec.name, run, arrow_schema(table))
         writer.recover()

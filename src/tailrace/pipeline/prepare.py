@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import duckdb
-import pyarrow as pa
-
 from tailrace.config.model import Config, PartitionSpec, SourceSpec
 from tailrace.config.tables import tables_for
-from tailrace.core import Artifact, ConfigError, Format, Table, TimeRange
-from tailrace.core.arrow import arrow_schema, arrow_type
-from tailrace.core.registry import nearest
-from tailrace.formats import decoder
-from tailrace.formats.duck import con
+from tailrace.core import Artifact, Format, Table, TimeRange
 from tailrace.lake.ledger import Known, Ledger
 from tailrace.lake.paths import Lake
 from tailrace.lake.table import stored_schema
-from tailrace.pipeline.compute import ROW, words_of
 from tailrace.pipeline.infer import with_inferred
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
@@ -29,11 +20,6 @@ from tailrace.sources import Skipped, Unreadable, make_source
 from tailrace.sources.walk import file_uri
 
 LOOK_BACK = timedelta(days=30)
-_NO_INDEX = (
-    *("tp_id", "tp_timestamp", "tp_date", "tp_ingest_timestamp"),
-    *("tp_table", "tp_partition", "tp_index", "tp_extra"),
-)
-"Columns that tell rows apart too much or not at all."
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,60 +129,3 @@ def full_table(config: Config, spec: PartitionSpec, lake: Lake, listed: Listed) 
         return table
     samples = [(w.artifact, listed.formats[w.source]) for w in listed.artifacts]
     return with_inferred(table, stored_schema(lake, table.name), samples)
-
-
-def check_expressions(table: Table, spec: PartitionSpec) -> None:
-    """A filter, transform, tp_index or format that cannot work is an error before anything is read."""
-    where = str(spec.where)
-    schema = arrow_schema(table)
-    names = [n for n in schema.names if n not in _NO_INDEX and not pa.types.is_nested(schema.field(n).type)]
-    if spec.tp_index is not None and spec.tp_index.partition(".")[0] not in {*names, *_structs(schema)}:
-        guess = nearest(spec.tp_index, names)
-        raise ConfigError(
-            f"tp_index cannot be '{spec.tp_index}', which is no such column of {table.name}",
-            code="config.unknown-column", where=where,
-            hint=f"did you mean '{guess}'?" if guess else f"`tailrace table show {table.name}` lists its columns",
-        )  # fmt: skip
-    declared = {c.name.lower(): arrow_type(c.type) for c in table.columns if c.sql is None}
-    for column in table.columns:
-        if column.sql is not None:
-            fields = {word.lower(): declared.get(word.lower(), pa.string()) for word in sorted(words_of(column.sql))}
-            _bind(column.sql, pa.schema(list(fields.items())), f"{where}: transform of column {column.name}")
-    if spec.filter is not None:
-        _bind(spec.filter, schema, f"{where}: filter", "::BOOLEAN")
-    for source in spec.sources:
-        try:
-            decoder(table, source.format or table.format)
-        except ConfigError as error:
-            raise ConfigError(error.message, code=error.code, where=str(source.where), hint=error.hint) from None
-
-
-def _structs(schema: pa.Schema) -> list[str]:
-    return [f.name for f in schema if pa.types.is_struct(f.type)]
-
-
-def _bind(expression: str, schema: pa.Schema, where: str, cast: str = "") -> None:
-    """Try it on two empty rows: it must give one answer for each, whatever rows stand beside it."""
-    given = pa.table([pa.nulls(2, f.type) for f in schema] + [pa.array([0, 1])], names=[*schema.names, ROW])
-    connection = con()
-    connection.register("given", given)
-    hint = "write a DuckDB expression over one row; `tailrace table show` lists the columns"
-    try:
-        tree = connection.execute("SELECT json_serialize_sql(?)", [f"SELECT {expression}\n"]).fetchall()[0][0]
-        if '"class":"WINDOW"' in tree:
-            message = "a window function looks at other rows"
-            raise ConfigError(message, code="config.bad-expression", where=where, hint=hint)
-        query = f'SELECT ({expression}\n){cast} AS answer, "{ROW}" FROM given'
-        if connection.sql(query).to_arrow_table().num_rows != 2:
-            raise ConfigError("gives not one value per row", code="config.bad-expression", where=where, hint=hint)
-    except duckdb.ParserException:
-        message = f"not an SQL expression: {expression.strip()}"
-        raise ConfigError(message, code="config.bad-expression", where=where, hint=hint) from None
-    except duckdb.Error as error:
-        message = str(error).splitlines()[0]
-        missing = re.search(r'column "([^"]+)" not found', message)
-        guess = nearest(missing[1], schema.names) if missing else None
-        told = f"did you mean '{guess}'?" if guess else hint
-        raise ConfigError(message, code="config.bad-expression", where=where, hint=told) from None
-    finally:
-        connection.unregister("given")

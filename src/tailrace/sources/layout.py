@@ -18,6 +18,7 @@ from typing import cast
 import regex
 
 from tailrace.core import ConfigError, TimeRange
+from tailrace.core.errors import PatternError
 from tailrace.core.registry import nearest
 from tailrace.sources.calendar_bands import Band, bands, last_day, path_days
 
@@ -189,6 +190,6 @@ def _refuse_recursion(name: str, own: Mapping[str, str]) -> None:
         inside |= uses
 
 
-def _wrong(what: str, text: str, at: int, problem: str, hint: str | None = None) -> ConfigError:
+def _wrong(what: str, text: str, at: int, problem: str, hint: str | None = None) -> PatternError:
     message = f"{what}: {problem} at character {at + 1} of {text!r}"
-    return ConfigError(message, code="config.bad-layout", hint=hint)
+    return PatternError(message, pattern=text, at=at, code="config.bad-layout", hint=hint)

@@ -15,8 +15,9 @@ from world import World
 from tailrace.core import Artifact, ConfigError, TimeRange
 from tailrace.core.registry import find_table
 from tailrace.lake.ledger import Known, Ledger
+from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.plan import Wanted
-from tailrace.pipeline.prepare import check_expressions, list_sources, listing_window, range_notes, still_to_read
+from tailrace.pipeline.prepare import list_sources, listing_window, range_notes, still_to_read
 from tailrace.pipeline.report import PartitionReport
 
 NOW = datetime(2024, 3, 10, 15, 4)
@@ -164,7 +165,7 @@ def test_a_file_that_two_sources_reach_is_listed_once(world: World, tmp_path: Pa
 @pytest.mark.parametrize(
     ("setting", "code", "mentions"),
     [
-        ('filter = "no_such_column = 1"', "config.bad-expression", "no_such_column"),
+        ('filter = "no_such_column = 1"', "config.unknown-column", "no_such_column"),
         ('filter = "status >"', "config.bad-expression", "not an SQL expression"),
         ('filter = "status = 1; drop table given"', "config.bad-expression", ""),
     ],
@@ -175,10 +176,10 @@ def test_expressions_that_cannot_work_are_errors(world: World, setting: str, cod
     table = find_table("nginx_access_log")
     assert table is not None
     with pytest.raises(ConfigError) as caught:
-        check_expressions(table, spec)
+        check_expressions(table, spec, world.config())
     assert caught.value.code == code
     assert mentions in caught.value.message
-    assert "test.tpc:1" in str(caught.value)
+    assert "test.tpc:3" in str(caught.value)
 
 
 def test_an_index_that_no_column_gives_is_an_error(world: World) -> None:
@@ -186,7 +187,7 @@ def test_an_index_that_no_column_gives_is_an_error(world: World) -> None:
     (spec,) = world.config().partitions
     table = find_table("nginx_access_log")
     assert table is not None
-    with pytest.raises(ConfigError, match="tp_index cannot be 'nothing'"):
+    with pytest.raises(ConfigError, match="tp_index: cannot be 'nothing'"):
         check_expressions(table, replace(spec, tp_index="nothing"))
 
 
