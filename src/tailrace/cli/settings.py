@@ -30,9 +30,16 @@ def load_config(context: Context) -> Config:
     """All configuration files that options, environment, project and user name; none at all is an empty one."""
     from tailrace.config import load
 
-    paths = [path for layer in config_layers(context) for path in layer.paths]
+    strongest, *others = [layer.paths for layer in config_layers(context)] or [()]
     files = [Path(file).expanduser() for file in context.var_file]
-    config = load(paths, now=now(), environ=os.environ, variables=context.var, variable_files=files)
+    config = load(
+        strongest,
+        now=now(),
+        environ=os.environ,
+        variables=context.var,
+        variable_files=files,
+        weaker=[path for paths in others for path in paths],
+    )
     remember([config.connections, config.sources, config.partitions, config.others], config.outline.hidden)
     return config
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -10,15 +10,19 @@ from pathlib import Path
 from tailrace.config.build import Builder
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.functions import Surroundings
+from tailrace.config.layers import without_replaced
 from tailrace.config.limits import Budget
 from tailrace.config.model import Config, VariableSpec
 from tailrace.config.places import Report, Text
 from tailrace.config.syntax import Attribute, Block, parse
+from tailrace.config.toml import parse_toml
 from tailrace.config.values import Secret, plain
 from tailrace.config.variables import Outside, declared_variables, given_values
 from tailrace.core.errors import ConfigError
 
 SUFFIX = ".tpc"
+TOML = ".toml"
+"Sinks, listeners and windows may also be written like this."
 AUTOMATIC = ".auto.tpvars"
 "Files of variables that are read without being named."
 
@@ -30,25 +34,34 @@ def load(
     environ: Mapping[str, str],
     variables: Sequence[str] = (),
     variable_files: Sequence[Path] = (),
+    weaker: Sequence[Path] = (),
 ) -> Config:
     """Files, and the `*.tpc` of directories, as one configuration; ConfigErrors holds all that is wrong.
 
-    `variables` are `name=value` as given to `--var`, `variable_files` what `--var-file` names.
+    `variables` are `name=value` as given to `--var`, `variable_files` what `--var-file` names. Blocks of `weaker`
+    files join unless `paths` have one of the same name.
     """
-    files = find_files(paths)
-    automatic = [file for path in paths if path.is_dir() for file in _inside(path, AUTOMATIC)]
+    strong = find_files(paths)
+    weak = [file for file in find_files(weaker) if file not in strong]
+    files = strong + weak
+    automatic = [file for path in (*weaker, *paths) if path.is_dir() for file in _inside(path, AUTOMATIC)]
     outside = Outside(variables, [_text(file) for file in variable_files], [_text(file) for file in automatic])
     texts = [_text(file) for file in files]
-    config = load_texts(texts, now=now, environ=environ, outside=outside)
+    config = load_texts(texts, now=now, environ=environ, outside=outside, weaker={str(file) for file in weak})
     return replace(config, files=tuple(str(file) for file in files))
 
 
 def load_texts(
-    texts: Sequence[Text], *, now: datetime, environ: Mapping[str, str], outside: Outside | None = None
+    texts: Sequence[Text],
+    *,
+    now: datetime,
+    environ: Mapping[str, str],
+    outside: Outside | None = None,
+    weaker: Collection[str] = (),
 ) -> Config:
     """The same for texts that are already in memory."""
     report = Report()
-    blocks = [parse(text, report) for text in texts]
+    blocks = without_replaced([parse(text, report) for text in texts], weaker)
     budget = Budget(sum(len(text.data) for text in texts))
     evaluator = Evaluator(report, Surroundings(now, environ), _locals(blocks, report), budget)
     top = [block for file in blocks for block in file.blocks]
@@ -65,7 +78,7 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         try:
             if path.is_dir():
-                found.update(dict.fromkeys(_inside(path, SUFFIX)))
+                found.update(dict.fromkeys([*_inside(path, SUFFIX), *_inside(path, TOML)]))
             elif path.is_file():
                 found[path] = None
             else:
