@@ -176,8 +176,11 @@ KIND_SYNONYMS = {
 }
 
 
+_PACKAGE: Attrs = {"plugin": Attr("text", "Taken for compatibility: the type says it.", active=False)}
+
+
 def _connection(name: str, doc: str, attributes: Attrs) -> BlockType:
-    return BlockType(name, doc, attributes, ("type", "name"))
+    return BlockType(name, doc, {**attributes, **_PACKAGE}, ("type", "name"))
 
 
 def _secret(doc: str) -> Attr:
@@ -188,6 +191,7 @@ CONNECTIONS = _kinds(
     _connection("aws", "Amazon Web Services; without attributes, the default chain of credentials.", {
         "profile": Attr("text", "Profile of the shared configuration files."),
         "region": Attr("text", "Region where a source names none."),
+        "regions": Attr("texts", "Taken for compatibility: sources say what they read.", active=False),
         "access_key": _secret("Id of the access key."),
         "secret_key": _secret("Secret of the access key."),
         "session_token": _secret("Token of a temporary session."),

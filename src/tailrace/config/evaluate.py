@@ -8,7 +8,7 @@ from tailrace.config.expressions import Circular, Evaluation
 from tailrace.config.functions import Surroundings
 from tailrace.config.limits import Budget
 from tailrace.config.places import Problem, Report
-from tailrace.config.syntax import Attribute, Expression
+from tailrace.config.syntax import Attribute, Constant, Expression
 from tailrace.config.values import Setting, Value
 from tailrace.config.variables import Variables
 
@@ -56,8 +56,10 @@ class Evaluator:
                 except Problem as problem:
                     self.report.add(problem)
 
-    def value(self, expression: Expression) -> Value:
+    def value(self, expression: Expression | Constant) -> Value:
         """Raises a Problem where the expression has no value."""
+        if isinstance(expression, Constant):
+            return expression.value
         try:
             return Evaluation(expression.source, self.report, self.around, self).node(expression.node, {})
         except RecursionError:

@@ -15,7 +15,6 @@ from tailrace.config.limits import Budget
 from tailrace.config.model import Config, VariableSpec
 from tailrace.config.places import Report, Text
 from tailrace.config.syntax import Attribute, Block, parse
-from tailrace.config.toml import parse_toml
 from tailrace.config.values import Secret, plain
 from tailrace.config.variables import Outside, declared_variables, given_values
 from tailrace.core.errors import ConfigError
@@ -61,7 +60,7 @@ def load_texts(
 ) -> Config:
     """The same for texts that are already in memory."""
     report = Report()
-    blocks = without_replaced([parse(text, report) for text in texts], weaker)
+    blocks = without_replaced([_parse(text, report) for text in texts], weaker)
     budget = Budget(sum(len(text.data) for text in texts))
     evaluator = Evaluator(report, Surroundings(now, environ), _locals(blocks, report), budget)
     top = [block for file in blocks for block in file.blocks]
@@ -70,6 +69,14 @@ def load_texts(
     evaluator.check_names()
     config = Builder(blocks, evaluator, report).config()
     return replace(config, variables=_variables(evaluator), outline=report.outline)
+
+
+def _parse(text: Text, report: Report) -> Block:
+    if not text.file.endswith(TOML):
+        return parse(text, report)
+    from tailrace.config.toml import parse_toml
+
+    return parse_toml(text, report)
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:

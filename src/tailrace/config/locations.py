@@ -9,7 +9,7 @@ from tailrace.config.model import Location
 from tailrace.config.places import Report
 from tailrace.config.values import Setting, Settings, Value
 
-_SCHEMES = {"aws_s3_bucket": "s3", "gcp_storage_bucket": "gs"}
+_SCHEMES = {"aws_s3_bucket": ("s3",), "gcp_storage_bucket": ("gs", "gcs", "gcp")}
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -28,10 +28,10 @@ def locations(kind: str, values: Mapping[str, Value], settings: Settings, report
     return (Location(f"{account}/{container}" if account else container, str(values.get("prefix", "")), "*"),)
 
 
-def _of_url(path: str, scheme: str, setting: Setting, report: Report) -> Location | None:
-    found = re.fullmatch(rf"{scheme}://([^/]+)(?:/(.*))?", path, re.DOTALL)
+def _of_url(path: str, schemes: tuple[str, ...], setting: Setting, report: Report) -> Location | None:
+    found = re.fullmatch(rf"(?:{'|'.join(schemes)})://([^/]+)(?:/(.*))?", path, re.DOTALL)
     if found is None or _WILD.search(found[1]):
-        hint = f"write {scheme}://bucket/prefix/*"
+        hint = f"write {schemes[0]}://bucket/prefix/*"
         report.error(setting.where, f"'{path}' names no bucket", "bad-path", hint)
         return None
     key = found[2] or ""

@@ -47,10 +47,18 @@ class Expression:
 
 
 @dataclass(frozen=True, slots=True)
+class Constant:
+    """A value that is known without evaluation, as in a TOML file."""
+
+    value: object
+    where: Where
+
+
+@dataclass(frozen=True, slots=True)
 class Attribute:
     name: str
     where: Where
-    expression: Expression
+    expression: Expression | Constant
 
 
 @dataclass(frozen=True, slots=True)

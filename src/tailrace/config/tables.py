@@ -27,6 +27,8 @@ _MAPPED = (
     "tp_timestamp", "tp_source_ip", "tp_destination_ip", "tp_ips", "tp_akas", "tp_tags", "tp_domains", "tp_emails",
     "tp_usernames",
 )  # fmt: skip
+_IGNORED = {"tp_index": "set tp_index in the partition", "tp_date": "it is the day of tp_timestamp"}
+"Shared columns that other systems let tables map: taken, with a warning that this does nothing."
 _SHARED = {column.name: column for column in TP_COLUMNS}
 DEFAULT_FORMAT = Jsonl()
 "How a table is read when neither it nor the source names a format."
@@ -103,9 +105,9 @@ class Tables:
         builtin = registry.find_table(name)
         values = checked(settings, TABLE, self.report)
         columns = self._columns(block, builtin)
-        ignored = columns.pop("tp_index", None)
-        if ignored is not None:
-            self.report.warn(block.where, "column tp_index has no effect", "no-effect", "set tp_index in the partition")
+        for ignored in _IGNORED.keys() & columns.keys():
+            del columns[ignored]
+            self.report.warn(block.where, f"column {ignored} has no effect", "no-effect", _IGNORED[ignored])
         spec = TableSpec(
             name=name,
             columns=tuple(columns.values()),
@@ -146,7 +148,7 @@ class Tables:
         if not is_column_name(name):
             hint = "a name is not empty, has no blanks around it and no control characters in it"
             self.report.error(block.label_places[0], f"{name!r} cannot name a column", "bad-name", hint)
-        elif name.lower().startswith("tp_") and name not in _MAPPED and name != "tp_index":
+        elif name.lower().startswith("tp_") and name not in _MAPPED and name not in _IGNORED:
             hint = f"Tailrace fills it; of the shared columns these may be mapped: {', '.join(_MAPPED)}"
             self.report.error(block.label_places[0], f"column {name} cannot be mapped", "reserved-name", hint)
         else:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 
 from tailrace.config.declare import NAME, VARIABLE
 from tailrace.config.places import Problem, Report, Text, Where, meant
-from tailrace.config.syntax import Attribute, Block, Expression, parse
+from tailrace.config.syntax import Attribute, Block, Constant, Expression, parse
 from tailrace.config.values import Object, Reference, Value, called, is_block_reference, shown
 
+Evaluate = Callable[[Expression | Constant], Value]
 Kind = tuple[str, ...]
 "A type from the outside in: `list(map(number))` = list, map, number."
 
@@ -63,7 +64,7 @@ class Variables:
     declared: dict[str, Variable] = field(default_factory=dict)
     given: dict[str, Given] = field(default_factory=dict)
 
-    def value(self, name: str, evaluate: Callable[[Expression], Value], report: Report) -> Value:
+    def value(self, name: str, evaluate: Evaluate, report: Report) -> Value:
         """The variable's value, of its type; raises KeyError or a Problem."""
         variable = self.declared[name]
         given = self.given.get(name)
@@ -72,7 +73,7 @@ class Variables:
         if given is None:
             hint = f"give it with --var {name}=…, TAILRACE_VAR_{name}, a *.auto.tpvars file, or a default"
             raise report.make(variable.where, f"variable '{name}' has no value", "missing-variable", hint)
-        value = evaluate(given.value) if isinstance(given.value, Expression) else given.value
+        value = evaluate(given.value) if isinstance(given.value, (Expression, Constant)) else given.value
         if given.spelled and variable.kind[0] in ("list", "map"):
             value = _read_value(str(value), given.where, evaluate, report)
         if isinstance(value, Reference) and not is_block_reference(value):
@@ -90,7 +91,7 @@ class Variables:
         return str(given.where) if given else "default"
 
 
-def declared_variables(blocks: Iterable[Block], evaluate: Callable[[Expression], Value], report: Report) -> Variables:
+def declared_variables(blocks: Iterable[Block], evaluate: Evaluate, report: Report) -> Variables:
     """All `variable` blocks."""
     found = Variables()
     for block in blocks:
@@ -112,7 +113,7 @@ def declared_variables(blocks: Iterable[Block], evaluate: Callable[[Expression],
     return found
 
 
-def _variable(name: str, block: Block, evaluate: Callable[[Expression], Value], report: Report) -> Variable:
+def _variable(name: str, block: Block, evaluate: Evaluate, report: Report) -> Variable:
     attributes = block.attributes
     kind: Kind = ("any",)
     if "type" in attributes:
@@ -133,9 +134,10 @@ def _variable(name: str, block: Block, evaluate: Callable[[Expression], Value], 
     return Variable(name, kind, attributes.get("default"), str(plain["description"]), sensitive, block.where)
 
 
-def _kind(expression: Expression, report: Report) -> Kind:
+def _kind(expression: Expression | Constant, report: Report) -> Kind:
     """A type is written as in `list(string)`, not evaluated."""
-    words = expression.source.word(expression.node).strip('"`').replace(")", "").split("(")
+    written = str(expression.value) if isinstance(expression, Constant) else expression.source.word(expression.node)
+    words = written.strip('"`').replace(")", "").split("(")
     kind = tuple(_HOLDERS.get(word.strip(), word.strip()) for word in words)
     if kind[-1] in _HOLDERS.values():
         kind = (*kind, "any")
@@ -174,7 +176,7 @@ def _converted(value: Value, kind: Kind) -> Value:
     raise ValueError(f"{_WANTED[wanted]}, not {called(value)}")
 
 
-def _read_value(text: str, where: Where, evaluate: Callable[[Expression], Value], report: Report) -> Value:
+def _read_value(text: str, where: Where, evaluate: Evaluate, report: Report) -> Value:
     """A list or map as it is written in a file, or as JSON, which reads alike."""
     block = parse(Text(where.file, f"value = {text}\n".encode()), inner := Report())
     found = block.attributes.get("value")

@@ -84,7 +84,7 @@ PARTITION = 'partition "nginx_access_log" "p" {\n  ' + FILE
         (TABLE.replace('"t"', f'"{"x" * 201}"') + "}", f"1:1: '{'x' * 201}' cannot name a table"),
         (TABLE + '  column "tp_id" {}\n}', "3:10: column tp_id cannot be mapped"),
         (TABLE + '  column "tp_Extra" {}\n}', "3:10: column tp_Extra cannot be mapped"),
-        (TABLE + '  column "tp_date" {}\n}', "3:10: column tp_date cannot be mapped"),
+        (TABLE + '  column "tp_table" {}\n}', "3:10: column tp_table cannot be mapped"),
         (TABLE + '  column "" {}\n}', "3:10: '' cannot name a column"),
         (TABLE + '  column " a" {}\n}', "3:10: ' a' cannot name a column"),
         (TABLE + '  column "a\\tb" {}\n}', "3:10: 'a\\tb' cannot name a column"),
