@@ -11,7 +11,7 @@ from tailrace.cli.options import Context, output_option, without_spark
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
-    from tailrace.config import Config
+    from tailrace.config import Config, Problem
     from tailrace.core import ConfigError
 
 KINDS = ("partition", "source", "table", "format", "connection", "workspace")
@@ -33,6 +33,7 @@ def validate(context: Context, output: str) -> None:
     """
     from tailrace.cli.listing import as_json
     from tailrace.cli.settings import load_config
+    from tailrace.config import ConfigErrors
     from tailrace.core import ConfigError
 
     config: Config | None = None
@@ -40,8 +41,11 @@ def validate(context: Context, output: str) -> None:
     try:
         config = load_config(context)
         problems = _check(config)
+    except ConfigErrors as error:
+        more = _check(error.config) if error.config else ()
+        problems = ConfigErrors((*error.errors, *more)).errors
     except ConfigError as error:
-        problems = getattr(error, "errors", (error,))
+        problems = (error,)
     warnings = config.warnings if config else ()
     if output == "json":
         facts = {
@@ -56,9 +60,11 @@ def validate(context: Context, output: str) -> None:
     sys.exit(ConfigError.exit_code if problems else 0)
 
 
-def _check(config: Config) -> tuple[ConfigError, ...]:
+def _check(config: Config) -> tuple[Problem, ...]:
     """What cannot be seen from the files alone: SQL and patterns. Imports engines only if there are some."""
-    return ()
+    from tailrace.pipeline.check import check
+
+    return tuple(check(config))
 
 
 def _print(config: Config | None, problems: tuple[ConfigError, ...], warnings: tuple[ConfigError, ...]) -> None:

@@ -140,7 +140,8 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
     from tailrace.formats import decoder
     from tailrace.lake.intents import read_ledger
     from tailrace.lake.paths import Lake
-    from tailrace.pipeline.prepare import check_expressions, full_table, list_sources, listing_window
+    from tailrace.pipeline.check import check_expressions
+    from tailrace.pipeline.prepare import full_table, list_sources, listing_window
     from tailrace.pipeline.report import PartitionReport
 
     for source in spec.sources:
@@ -151,7 +152,7 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
     table = full_table(config, spec, lake, listed)
     for fmt in listed.formats:
         decoder(table, fmt)
-    check_expressions(table, spec)
+    check_expressions(table, spec, config)
     note_nothing_found([report], [spec])
     for trouble in (*report.advice, *report.troubles):
         hint = trouble.hint or hint_for(trouble.code, trouble.message)

@@ -49,7 +49,7 @@ class Builder:
         self.others = Others(report, self.settings)
 
     def config(self) -> Config:
-        """Everything; raises ConfigErrors when anything is wrong."""
+        """Everything that could be read; what could not is in the report."""
         for block in self._of("connection"):
             self._connection(block)
         for block in self._of("format"):
@@ -74,7 +74,6 @@ class Builder:
         for top in sources.named.values():
             self._lead_somewhere(top.args.values())
         self._others_lead_somewhere(self.others.found)
-        self.report.check()
         return Config(
             partitions=partitions.named.values(),
             connections=self.connections.values(),

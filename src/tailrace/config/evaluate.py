@@ -65,6 +65,10 @@ class Evaluator:
         except RecursionError:
             raise self.report.make(expression.where, "nested too deeply", "expression") from None
 
+    def has(self, head: str, name: str) -> bool:
+        """Could it be evaluated?"""
+        return (head, name) in self._found
+
     def lookup(self, head: str, name: str) -> Value:
         """`local.x` or `var.x`; KeyError when it is not declared, Circular when it depends on itself."""
         key = (head, name)

@@ -46,8 +46,7 @@ def load(
     automatic = [file for path in (*weaker, *paths) if path.is_dir() for file in _inside(path, AUTOMATIC)]
     outside = Outside(variables, [_text(file) for file in variable_files], [_text(file) for file in automatic])
     texts = [_text(file) for file in files]
-    config = load_texts(texts, now=now, environ=environ, outside=outside, weaker={str(file) for file in weak})
-    return replace(config, files=tuple(str(file) for file in files))
+    return load_texts(texts, now=now, environ=environ, outside=outside, weaker={str(file) for file in weak})
 
 
 def load_texts(
@@ -68,7 +67,14 @@ def load_texts(
     variables.given = given_values(outside or Outside(), environ, variables.declared, report)
     evaluator.check_names()
     config = Builder(blocks, evaluator, report).config()
-    return replace(config, variables=_variables(evaluator), outline=report.outline)
+    config = replace(
+        config,
+        files=tuple(text.file for text in texts),
+        variables=_variables(evaluator),
+        outline=report.outline,
+    )
+    report.check(config)
+    return config
 
 
 def _parse(text: Text, report: Report) -> Block:
@@ -144,4 +150,5 @@ def _variables(evaluator: Evaluator) -> tuple[VariableSpec, ...]:
             where=variable.where,
         )
         for name, variable in known.declared.items()
+        if evaluator.has("var", name)
     )

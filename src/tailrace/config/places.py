@@ -12,6 +12,7 @@ from tailrace.core.errors import ConfigError
 from tailrace.core.registry import nearest
 
 if TYPE_CHECKING:
+    from tailrace.config.model import Config
     from tailrace.config.syntax import Block
 
 SECRET_NAME = re.compile(r"secret|token|password|credential|key", re.IGNORECASE)
@@ -70,9 +71,11 @@ class Problem(ConfigError):
 class ConfigErrors(ConfigError):
     """Everything that is wrong with a configuration, in the order of the files."""
 
-    def __init__(self, errors: Iterable[Problem]) -> None:
+    def __init__(self, errors: Iterable[Problem], config: Config | None = None) -> None:
         self.errors = tuple(sorted(errors, key=lambda problem: (problem.place, problem.message)))
         super().__init__("\n".join(problem.render() for problem in self.errors))
+        self.config = config
+        "What could be read all the same, so that more can be said about it."
 
     def __reduce__(self) -> tuple[object, ...]:
         return (ConfigErrors, (self.errors,))
@@ -255,10 +258,10 @@ class Report:
     def warnings(self) -> tuple[Problem, ...]:
         return tuple(sorted(self._warnings.values(), key=lambda problem: problem.place))
 
-    def check(self) -> None:
+    def check(self, config: Config) -> None:
         """Raise everything that was noted, if anything was."""
         if self._problems:
-            raise ConfigErrors(self._problems.values())
+            raise ConfigErrors(self._problems.values(), config)
 
 
 def meant(name: str, known: Iterable[str]) -> str:

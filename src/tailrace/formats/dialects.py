@@ -134,7 +134,7 @@ def _refuse(layout: str, unknown: list[str], known: Iterable[str], sign: str) ->
     raise PatternError(
         f"the layout has tokens that are not known: {', '.join(told)}",
         pattern=layout,
-        at=max(layout.find(sign + unknown[0]), layout.find(unknown[0]), 0),
+        at=max(layout.find(sign + unknown[0]) if sign + unknown[0] in layout else layout.find(unknown[0]), 0),
         code="config.layout",
         hint="correct the layout, or describe the lines with a `grok` or `regex` format",
     )

@@ -154,7 +154,8 @@ class _Expansion:
         except regex.error as error:
             position = self.length - len(text) + (error.pos or 0)
             start, owner, at = max(o for o in self.origins if o[0] <= position)
-            raise self._error(error.msg, owner, at + position - start) from None
+            hint = "put a backslash before a sign that is meant as it stands, such as \\[ or \\("
+            raise self._error(error.msg, owner, at + position - start, hint=hint) from None
         return text
 
     def _misnamed(self, what: str, name: str, known: Iterable[str], owner: str | None, at: int) -> PatternError:

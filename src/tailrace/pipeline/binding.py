@@ -24,6 +24,7 @@ _NO_INDEX = (
 _HINT = "write a DuckDB expression over one row; `tailrace table show` lists the columns"
 _MISSING = re.compile(r'column "([^"]+)" not found')
 _NO_FUNCTION = re.compile(r"Function with name \"?(\S+?)\"? does not exist")
+_SUGGESTED = re.compile(r'Did you mean "(\w+)"')
 _KIND = re.compile(r"^[A-Z]\w+(?: \w+)? Error: ")
 _MOST_GUESSES = 50
 
@@ -85,15 +86,16 @@ def _bound(
             # Of a column that is yet to come the type is not known, so what does not fit it now may fit then.
             if len(known) > len(columns) and not missing and not function:
                 return None
-            fault = _told(expression, message, missing or function, list(columns) if missing else [])
+            fault = _told(expression, str(error), missing or function, list(columns) if missing else [])
     return fault
 
 
 def _told(expression: str, message: str, named: re.Match[str] | None, known: list[str]) -> Fault:
     if named is None:
-        return Fault(expression, message, None, _HINT)
+        return Fault(expression, _KIND.sub("", message.splitlines()[0]), None, _HINT)
     word = re.search(rf'(?<![\w"]){re.escape(named[1])}(?!\w)', expression, re.IGNORECASE)
-    guess = nearest(named[1].lower(), known)
+    suggested = _SUGGESTED.search(message)
+    guess = nearest(named[1].lower(), known) if known else suggested and suggested[1]
     hint = f"did you mean '{guess}'?" if guess else _HINT
     told = f"unknown column '{named[1]}'" if known else f"unknown function '{named[1]}'"
     return Fault(

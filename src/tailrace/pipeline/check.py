@@ -20,20 +20,25 @@ if TYPE_CHECKING:
 
 def check(config: Config) -> list[Problem]:
     """All problems of all partitions and tables, sorted, each once. DuckDB is asked only where there is SQL."""
-    found: dict[tuple[Where, str], Problem] = {}
-    tables = {name: tables_for(config, name) for name in {spec.table for spec in config.partitions}}
-    tables |= {spec.name: tables_for(config, spec.name) for spec in config.tables}
+    found = {(problem.place, problem.message): problem for problem in _all(config)}
+    return [found[key] for key in sorted(found)]
+
+
+def _all(config: Config) -> Iterator[Problem]:
     checks = Checks(config)
-    for table in tables.values():
-        for problem in checks.transforms(table, [spec for spec in config.partitions if spec.table == table.name]):
-            found.setdefault((problem.place, problem.message), problem)
+    by_table: dict[str, list[PartitionSpec]] = {spec.name: [] for spec in config.tables}
     for spec in config.partitions:
-        for problem in checks.partition(tables[spec.table], spec, learns=True):
-            found.setdefault((problem.place, problem.message), problem)
+        by_table.setdefault(spec.table, []).append(spec)
+    for name, partitions in by_table.items():
+        try:
+            table = tables_for(config, name)
+        except ConfigError:  # it is unknown, or could not be read, as has been said
+            continue
+        yield from checks.transforms(table, partitions)
+        for spec in partitions:
+            yield from checks.partition(table, spec, learns=True)
     for named in config.formats:
-        for problem in checks.format(named.format, named.where):
-            found.setdefault((problem.place, problem.message), problem)
-    return sorted(found.values(), key=lambda problem: (problem.place, problem.message))
+        yield from checks.format(named.format, named.where)
 
 
 def check_expressions(table: Table, spec: PartitionSpec, config: Config | None = None) -> None:
