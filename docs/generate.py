@@ -8,16 +8,17 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
 import click
+from block_pages import NEW_BLOCK, PAGES, attribute_table, block_region, blocks_region, inner_region, table_of
 
 from tailrace.cli.main import COMMANDS, cli
 from tailrace.cli.options import Context
-from tailrace.config import declare, declare_sources
-from tailrace.config.attributes import KIND_WORDS, Attrs
+from tailrace.config import declare
+from tailrace.config.attributes import Attrs
 from tailrace.core import TP_COLUMNS, Column, Struct, Table, errors
 from tailrace.core.registry import find_table, table_names
 from tailrace.formats.grok_patterns import standard_patterns
@@ -80,12 +81,6 @@ def regions(text: str) -> list[str]:
     return [region["what"] for region in REGION.finditer(text)]
 
 
-def table_of(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    """A Markdown table; bars inside of cells are escaped."""
-    lines = [head, tuple("---" for _ in head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
 # Commands
 
 
@@ -109,9 +104,7 @@ def command_region(*path: str) -> str:
     if own:
         parts.append(_options(own))
     if not isinstance(command, click.Group):
-        parts.append(
-            "[Options of every command](README.md#options-of-every-command) · [exit codes](README.md#exit-codes)"
-        )
+        parts.append(SEE_ALSO)
     return "\n\n".join(parts)
 
 
@@ -193,25 +186,16 @@ def presets_region(name: str) -> str:
 
 # Configuration
 
-BLOCKS: Mapping[str, Attrs] = {
-    "partition": {k: v for k, v in declare.PARTITION.items() if k not in declare.LATER},
-    "source": declare_sources.SOURCE,
-    "file": declare_sources.FILE,
-    "table": {k: v for k, v in declare.TABLE.items() if k not in declare.LATER},
-    "column": declare.COLUMN,
-    "workspace": declare.WORKSPACE,
+ATTRIBUTES: Mapping[str, Attrs] = {
+    "source": declare.SOURCE,
+    "file": declare.KINDS["file"].attributes,
     "layout": declare.OF_TABLE,
     **declare.FORMATS,
 }
 
 
-def attributes_region(block: str) -> str:
-    rows = [
-        (f"`{name}`", KIND_WORDS[attribute.kind] + (", required" if attribute.required else ""), attribute.doc)
-        for name, attribute in BLOCKS[block].items()
-        if name not in declare.IGNORED_DELIMITED
-    ]
-    return table_of(("attribute", "value", "meaning"), rows)
+def attributes_region(name: str) -> str:
+    return attribute_table(ATTRIBUTES[name])
 
 
 def ignored_region() -> str:
@@ -227,11 +211,11 @@ def patterns_region() -> str:
 
 def index_region() -> str:
     lines = []
-    for directory in (DOCS, DOCS / "commands", DOCS / "tables", DOCS / "sources", DOCS / "formats"):
+    for directory in (DOCS, *(DOCS / name for name in ("config", "commands", "tables", "sources", "formats"))):
         inner = sorted(p for p in directory.glob("*.md") if p != DOCS / "README.md")
-        for page in sorted(inner, key=lambda p: p.name != "README.md"):
-            nested = page.name != "README.md" and (directory / "README.md").exists() and directory != DOCS
-            indent = "  " if nested else ""
+        heads = [p for p in inner if p.name in ("README.md", "index.md")]
+        for page in (*heads, *(p for p in inner if p not in heads)):
+            indent = "  " if heads and page not in heads else ""
             lines.append(f"{indent}- [{_title(page)}]({page.relative_to(DOCS)})")
     return "\n".join(lines)
 
@@ -250,6 +234,9 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "tables": tables_region,
     "presets": presets_region,
     "attributes": attributes_region,
+    "block": block_region,
+    "blocks": blocks_region,
+    "inner": inner_region,
     "ignored": ignored_region,
     "patterns": patterns_region,
     "index": index_region,
@@ -269,6 +256,10 @@ def main() -> None:
         page = DOCS / "tables" / f"{name}.md"
         if not page.exists() and not check:
             page.write_text(NEW_TABLE.format(name=name, doc=known_table(name).doc))
+    for name in PAGES:
+        page = DOCS / "config" / f"{name}.md"
+        if not page.exists() and not check:
+            page.write_text(NEW_BLOCK.format(name=name))
     changed = out_of_date()
     for page, text in changed.items():
         click.echo(f"{'out of date' if check else 'written'}: {page.relative_to(DOCS.parent)}")

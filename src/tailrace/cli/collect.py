@@ -78,7 +78,7 @@ def _chosen(config: Config, selectors: tuple[str, ...], context: Context) -> lis
         raise UsageError(
             f"no partition is configured in {places}",
             code="usage.nothing-configured",
-            hint="write one in a .tpc file there (see docs/config.md), or try `tailrace demo`",
+            hint="write one in a .tpc file there (see docs/config/index.md), or try `tailrace demo`",
         )
     for spec in specs:
         for source in spec.sources:
