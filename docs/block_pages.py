@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from tailrace.config.attributes import KIND_WORDS, Attr, Attrs, BlockType
+from tailrace.config.codes import CODES
 from tailrace.config.declare import BLOCK_TYPES, IGNORED_DELIMITED
 
 ON_OTHER_PAGES = {"column": "table", "tier": "store", "locals": "index", "variable": "index"}
@@ -50,8 +51,13 @@ def blocks_region() -> str:
         page = ON_OTHER_PAGES.get(name, name)
         link = f"[`{name}`]({page}.md)" if page != "index" else f"[`{name}`](#locals-and-variables)"
         also = f" Also written `{block.synonyms[0]}`." if block.synonyms else ""
-        rows.append((link, block.doc + also, "" if block.active else "not yet"))
+        rows.append((link, block.doc + also, "yes" if block.active else "not yet"))
     return table_of(("block", "what it says", "active"), rows)
+
+
+def codes_region() -> str:
+    """Every code of an error or a warning."""
+    return table_of(("code", "what is wrong"), [(f"`{code}`", meaning) for code, meaning in CODES.items()])
 
 
 def _sections(block: BlockType, level: str) -> Iterator[str]:

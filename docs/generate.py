@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
+import block_pages
 import click
-from block_pages import NEW_BLOCK, PAGES, attribute_table, block_region, blocks_region, inner_region, table_of
+from block_pages import attribute_table, table_of
 
 from tailrace.cli.main import COMMANDS, cli
 from tailrace.cli.options import Context
@@ -234,9 +235,10 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "tables": tables_region,
     "presets": presets_region,
     "attributes": attributes_region,
-    "block": block_region,
-    "blocks": blocks_region,
-    "inner": inner_region,
+    "block": block_pages.block_region,
+    "blocks": block_pages.blocks_region,
+    "inner": block_pages.inner_region,
+    "codes": block_pages.codes_region,
     "ignored": ignored_region,
     "patterns": patterns_region,
     "index": index_region,
@@ -256,10 +258,10 @@ def main() -> None:
         page = DOCS / "tables" / f"{name}.md"
         if not page.exists() and not check:
             page.write_text(NEW_TABLE.format(name=name, doc=known_table(name).doc))
-    for name in PAGES:
+    for name in block_pages.PAGES:
         page = DOCS / "config" / f"{name}.md"
         if not page.exists() and not check:
-            page.write_text(NEW_BLOCK.format(name=name))
+            page.write_text(block_pages.NEW_BLOCK.format(name=name))
     changed = out_of_date()
     for page, text in changed.items():
         click.echo(f"{'out of date' if check else 'written'}: {page.relative_to(DOCS.parent)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
@@ -10,7 +9,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from tailrace.cli.main import cli
 from tailrace.config.attributes import BlockType
 from tailrace.config.declare import BLOCK_TYPES, IGNORED_DELIMITED
 from tailrace.config.functions import FUNCTIONS
@@ -22,9 +23,6 @@ PAGES = ROOT / "docs" / "config"
 ON_OTHER_PAGES = {"column": "table", "tier": "store", "locals": "index", "variable": "index"}
 NOON = datetime(2024, 1, 31, 12)
 CALL = re.compile(r"^\| `(\w+)(\(.*\))` \| `(.*)` \|$", re.MULTILINE)
-CODE = re.compile(r"^\| `(config\.[a-z-]+)` \|", re.MULTILINE)
-FAMILIES = ("unknown-", "bad-")
-"Codes that are put together from the kind of thing that is wrong."
 
 
 def page_of(block: str) -> str:
@@ -79,30 +77,21 @@ def test_every_function_is_documented() -> None:
     assert {name for name, _, _ in calls()} == set(FUNCTIONS)
 
 
-def codes_in(file: Path) -> Iterator[str]:
-    """Codes that are spelled out where errors and warnings are made."""
-    for call in ast.walk(ast.parse(file.read_text())):
-        if not isinstance(call, ast.Call):
-            continue
-        if isinstance(call.func, ast.Attribute) and call.func.attr in ("error", "warn", "make"):
-            given = [f"config.{code}" for argument in call.args[2:3] for code in texts(argument)]
-        else:
-            given = [code for word in call.keywords if word.arg == "code" for code in texts(word.value)]
-        yield from (code for code in given if re.fullmatch(r"config\.[a-z]+(-[a-z]+)*", code))
+def fenced(page: str, kind: str) -> list[str]:
+    found: list[str] = re.findall(rf"^```{kind}\n(.*?)^```$", (PAGES / page).read_text(), re.DOTALL | re.MULTILINE)
+    return found
 
 
-def texts(node: ast.AST) -> Iterator[str]:
-    """Whole texts: not the pieces of one that is put together."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, ast.IfExp):
-        yield from (*texts(node.body), *texts(node.orelse))
+def test_errors_look_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (wrong,), (told,) = fenced("errors.md", "tpc"), fenced("errors.md", "text")
+    (tmp_path / "web.tpc").write_text(wrong)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli, ["--config-path", "web.tpc", "config", "validate"])
+    assert result.exit_code == 3
+    assert result.stderr == told
 
 
-def test_every_code_is_documented() -> None:
-    source = ROOT / "src" / "tailrace"
-    used = {code for file in source.rglob("*.py") for code in codes_in(file)}
-    told = CODE.findall((PAGES / "errors.md").read_text())
-    assert len(told) == len(set(told))
-    assert used - set(told) == set()
-    assert {code for code in set(told) - used if not code.removeprefix("config.").startswith(FAMILIES)} == set()
+@pytest.mark.parametrize("page", ["sink.md", "listener.md", "window.md"])
+def test_toml_loads(page: str) -> None:
+    texts = [Text("a.toml", text.encode()) for text in fenced(page, "toml")]
+    assert len(load_texts(texts, now=NOON, environ={}).others) == 1
