@@ -173,14 +173,21 @@ def test_configuration_loads(page: Path) -> None:
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """The demo's logs, and some of Apache's."""
+    """The demo's logs, some of Apache's, and for every other table what its golden pair reads."""
     root = tmp_path_factory.mktemp("docs")
     write_samples(root / "logs", datetime.now(UTC).replace(tzinfo=None))
     write(root / "apache" / "access.log", access_lines(today() - timedelta(days=1), 200))
     world = World(root / "home")
     apache = f'partition "apache_access_log" "www" {{ source "file" {{ paths = ["{root}/apache"] }} }}'
-    world.write_config(CONFIG.format(logs=root / "logs") + apache)
+    config = CONFIG.format(logs=root / "logs") + apache
+    world.write_config(config)
     assert all(report.clean for report in world.collect())
+    others = [name for name in table_names() if f'"{name}"' not in config]
+    for name in others:
+        (given,) = (ROOT / "tests" / "golden" / name).glob("in.*")
+        config += f'\npartition "{name}" "golden" {{ source "file" {{ paths = ["{given}"] }} }}'
+    world.write_config(config)
+    world.collect(*(f"{name}.golden" for name in others))
     return world
 
 
