@@ -48,16 +48,22 @@ def blocks_region() -> str:
     """Which blocks there are, and where they are described."""
     rows = []
     for name, block in BLOCK_TYPES.items():
-        page = ON_OTHER_PAGES.get(name, name)
-        link = f"[`{name}`]({page}.md)" if page != "index" else f"[`{name}`](#locals-and-variables)"
         also = f" Also written `{block.synonyms[0]}`." if block.synonyms else ""
-        rows.append((link, block.doc + also, "yes" if block.active else "not yet"))
+        rows.append((f"[`{name}`]({_link(name)})", block.doc + also, "yes" if block.active else "not yet"))
     return table_of(("block", "what it says", "active"), rows)
 
 
 def codes_region() -> str:
     """Every code of an error or a warning."""
     return table_of(("code", "what is wrong"), [(f"`{code}`", meaning) for code, meaning in CODES.items()])
+
+
+def _link(name: str) -> str:
+    """From one of the pages to where a block is described."""
+    page = ON_OTHER_PAGES.get(name, name)
+    if page == "index":
+        return f"{page}.md#locals-and-variables"
+    return f"{page}.md" if page == name else f"{page}.md#{name}"
 
 
 def _sections(block: BlockType, level: str) -> Iterator[str]:
@@ -73,8 +79,7 @@ def _sections(block: BlockType, level: str) -> Iterator[str]:
         if word in inner.synonyms:
             continue
         if inner.name in BLOCK_TYPES:
-            page = ON_OTHER_PAGES.get(inner.name, inner.name)
-            yield f"{level} {word} inside\n\n{inner.doc} [What it takes]({page}.md)."
+            yield f"{level} {word} inside\n\n{inner.doc} [What it takes]({_link(inner.name)})."
         else:
             yield f"{level} {word} inside"
             yield from _nested(inner, active=block.active)

@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "docs" / "config"
 ON_OTHER_PAGES = {"column": "table", "tier": "store", "locals": "index", "variable": "index"}
 NOON = datetime(2024, 1, 31, 12)
-CALL = re.compile(r"^\| `(\w+)(\(.*\))` \| `(.*)` \|$", re.MULTILINE)
+EXAMPLE = re.compile(r"^\| .*?(`` `.+` ``|`[^`]+`) \| `(.*)` \|$", re.MULTILINE)
 
 
 def page_of(block: str) -> str:
@@ -59,22 +59,24 @@ def test_every_page_is_about_a_block() -> None:
     assert {page.stem for page in PAGES.glob("*.md")} == blocks | {"index", "errors"}
 
 
-def calls() -> list[tuple[str, str, str]]:
-    functions = (PAGES / "index.md").read_text().partition("\n## Functions\n")[2].partition("\n## ")[0]
-    return CALL.findall(functions)
+def examples(head: str) -> list[tuple[str, str]]:
+    """Expressions and their values, from the tables below a heading of the index."""
+    part = (PAGES / "index.md").read_text().partition(f"\n## {head}\n")[2].partition("\n## ")[0]
+    return [(code.strip("`").strip() if code[1] != "`" else code[3:-3], value) for code, value in EXAMPLE.findall(part)]
 
 
-@pytest.mark.parametrize(("name", "arguments", "value"), calls())
-def test_functions_give_what_is_said(name: str, arguments: str, value: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("expression", "value"), [*examples("Language"), *examples("Functions")])
+def test_expressions_give_what_is_said(expression: str, value: str, tmp_path: Path) -> None:
     (tmp_path / "example.txt").write_text("from a file beside this one\n")
-    text = f'format "jsonl" "x" {{\n description = jsonencode({name}{arguments})\n}}'
+    text = f'format "jsonl" "x" {{\n description = jsonencode({expression})\n}}'
     config = load_texts([Text("a.tpc", text.encode(), str(tmp_path))], now=NOON, environ={"HOME": "/home/me"})
     (spec,) = config.formats
     assert json.loads(spec.description) == json.loads(value)
 
 
 def test_every_function_is_documented() -> None:
-    assert {name for name, _, _ in calls()} == set(FUNCTIONS)
+    assert {expression.partition("(")[0] for expression, _ in examples("Functions")} == set(FUNCTIONS)
+    assert len(examples("Language")) == 12
 
 
 def fenced(page: str, kind: str) -> list[str]:
@@ -89,6 +91,7 @@ def test_errors_look_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.Monke
     result = CliRunner().invoke(cli, ["--config-path", "web.tpc", "config", "validate"])
     assert result.exit_code == 3
     assert result.stderr == told
+    assert all((ROOT / page).is_file() for page in re.findall("more: (.*)", told))
 
 
 @pytest.mark.parametrize("page", ["sink.md", "listener.md", "window.md"])
