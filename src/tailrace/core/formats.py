@@ -15,6 +15,10 @@ class Json:
     "`same`: a column's key is its name; `camel`: `event_time` is read from `eventTime`."
     field_map: tuple[tuple[str, str], ...] = ()
     "Column → source key, from a `format` block."
+    unwrap: tuple[str, ...] = ()
+    """Dotted paths at which a record may stand inside another object, such as `detail` or `logEvents.message`: as an
+    object, an array of them, or JSON sent as a string, in envelopes within envelopes too. Tried in order on objects
+    that have the path's first key, which no column may have; what stood around is kept in `tp_extra.tp_envelope`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,8 @@ class Jsonl:
 
     keys: str = "same"
     field_map: tuple[tuple[str, str], ...] = ()
+    unwrap: tuple[str, ...] = ()
+    "As in `Json`."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,8 @@ class Layout:
     "A regex: a line that matches it whole names the fields of the lines after it."
     rename: tuple[tuple[str, str], ...] = ()
     "Token → field name, for tokens whose spelling is not the column's."
-    split: tuple[tuple[str, tuple[str, str, str]], ...] = ()
-    "Field → three parts of an HTTP request line (method, target, protocol)."
+    split: tuple[tuple[str, tuple[str, str, str] | tuple[str, str]], ...] = ()
+    "Field → three parts of an HTTP request line (method, target, protocol), or two of `address:port`."
     also: tuple[str, ...] = ()
     "Further templates of the same dialect tried, in order, on lines that do not fit `text`."
     comment: str | None = None
@@ -72,6 +78,8 @@ class Grok:
     layout: str
     patterns: tuple[tuple[str, str], ...] = ()
     "Own patterns: name → grok text."
+    start: str | None = None
+    "A regex: a line in which it is found begins a record, the lines up to the next one belong to it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +87,39 @@ class Regex:
     """A regular expression per line; named groups are the fields."""
 
     layout: str
+    also: tuple[str, ...] = ()
+    "Further expressions tried, in order, on records that do not fit `layout`."
+    start: str | None = None
+    "As in Grok: records of several lines."
 
 
-Format = Json | Jsonl | Delimited | Layout | Grok | Regex
+@dataclass(frozen=True, slots=True)
+class Syslog:
+    """Messages of RFC 5424 and RFC 3164, as they are sent and as the usual templates write them to files."""
+
+
+@dataclass(frozen=True, slots=True)
+class W3c:
+    """Extended log format of the W3C: a `#Fields` line names the fields of the lines after it."""
+
+    fields: tuple[tuple[str, ...], ...] = ()
+    "Field lists for lines without a `#Fields` line before them: the one with as many fields as a line is taken."
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Keys with values."""
+
+    dialect: str = "logfmt"
+    "`logfmt` (`a=1 b=\"x y\"`), `ltsv` (`a:1`, tabs between), `cef` or `leef`."
+
+
+@dataclass(frozen=True, slots=True)
+class Zeek:
+    """Zeek's own logs: tab-separated with `#fields` and `#types` lines, or one JSON object per line."""
+
+
+Format = Json | Jsonl | Delimited | Layout | Grok | Regex | Syslog | W3c | Pairs | Zeek
 
 
 @dataclass(frozen=True, slots=True)

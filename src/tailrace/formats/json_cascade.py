@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,11 +16,14 @@ from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Positions
 from tailrace.formats.json_columns import columns_of, extra_of
 from tailrace.formats.json_fit import UNREADABLE, Notes, fit_record, mended, settle
 from tailrace.formats.json_struct import Keys, top_level
+from tailrace.formats.json_unwrap import Tree, Unwrapped, Unwrapper
 
 LEARNED_PLACES = 32
 _LEARN_FROM = 20
 "Records that must show a place before it is learned: making a struct costs as much as a hundred of them."
 _MENDED_BYTES = 4 * 1024 * 1024
+ENVELOPE = "tp_envelope"
+"In `tp_extra`: what stood around the record."
 REPAIRED = "tp_record"
 "Under `tp_misfit`: the record itself was not JSON and has been repaired."
 RAWS = msgspec.json.Decoder(list[Raw])
@@ -51,6 +54,7 @@ class Cascade:
         self._records = 0
         self._seen: Counter[Keys] = Counter()
         self._learned: frozenset[Keys] = frozenset()
+        self._unwrapper = Unwrapper(fmt.unwrap) if fmt.unwrap else None
         self.raws_at = _at_path(path, Raw)
         self._prepare()
 
@@ -75,7 +79,40 @@ class Cascade:
             positions = np.arange(positions, positions + len(structs), dtype=np.int64)
         return Rows(structs, positions, _lazily(raws), self.notes(), len(structs))
 
-    def each(self, records: Sequence[Record], positions: Sequence[int], *, strange: bool = False) -> Rows:
+    def unwrapped(self, records: Sequence[Record]) -> Unwrapped | None:
+        """The records that these hold; None: they are no envelopes."""
+        unwrapper = self._unwrapper
+        if unwrapper is None or not any(unwrapper.may_hold(bytes(record)) for record in records):
+            return None
+        return unwrapper.unwrap(records)
+
+    def inner(self, found: Unwrapped, positions: Sequence[int], *, strange: bool = False) -> Rows:
+        """Records that were unwrapped: all at once if they fit, else each by itself."""
+        rows = self._inner_at_once(found.records, np.asarray(positions, np.int64))
+        if rows is None:
+            return self.each(found.records, positions, strange=strange, envelopes=found.envelopes)
+        for row, envelope in found.envelopes.items():
+            rows.notes.unknowns[row] = {ENVELOPE: envelope}
+        return rows
+
+    def _inner_at_once(self, records: list[bytes], positions: Positions) -> Rows | None:
+        """Each must be one object: no value has a line end between } and {."""
+        if not all(record[:1] == b"{" and record[-1:] == b"}" for record in records):
+            return None
+        text = b"\n".join(records)
+        if not is_utf8(text):
+            return None
+        rows = self.strict(lambda: self.record.decode_lines(text), positions, lambda: records)
+        return rows if rows is not None and len(rows.structs) == len(records) else None
+
+    def each(
+        self,
+        records: Sequence[Record],
+        positions: Sequence[int],
+        *,
+        strange: bool = False,
+        envelopes: Mapping[int, Tree] | None = None,
+    ) -> Rows:
         """Every record by itself. `strange`: they may be no records of this table at all."""
         notes = self.notes()
         structs: list[Any] = []
@@ -86,6 +123,8 @@ class Cascade:
             try:
                 structs.append(self._one(raw, len(structs), notes, strange))
                 kept.append(index)
+                if envelopes and index in envelopes:
+                    notes.unknowns.setdefault(len(structs) - 1, {})[ENVELOPE] = envelopes[index]
             except Refused as refused:
                 notes.forget(len(structs))
                 bad.append(Bad(positions[index], raw[:RAW_LIMIT], len(raw), str(refused)))
@@ -139,7 +178,10 @@ class Cascade:
         common = [
             place
             for place, times in self._seen.most_common()
-            if times >= _LEARN_FROM and times * 100 > self._records and place not in self._learned
+            if times >= _LEARN_FROM
+            and times * 100 > self._records
+            and place not in self._learned
+            and not (self._unwrapper and place[0] in self._unwrapper.keys)  # it shows where the envelopes are
         ]
         learned = self._learned | set(common[: LEARNED_PLACES - len(self._learned)])
         if learned != self._learned:

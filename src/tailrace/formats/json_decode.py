@@ -14,6 +14,7 @@ from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Str
 from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows, at_path, is_utf8
 from tailrace.formats.json_cut import DENSE, WINDOW_BYTES, Cut, Cutter, Window
 from tailrace.formats.json_fit import UNREADABLE
+from tailrace.formats.json_unwrap import Tree
 from tailrace.formats.lines import LineBlock, cut_lines
 
 WHOLE_BYTES = 4 * 1024 * 1024
@@ -81,7 +82,13 @@ class DocumentDecoder:
             raws = at_path(cascade.raws_at.decode(view), path)
         except UNREADABLE:
             return None
-        return cascade.each(raws, range(len(raws))) if raws is not UNSET else None
+        return self._each(raws, 0) if raws is not UNSET else None
+
+    def _each(self, records: Sequence[Record], first: int, *, strange: bool = False) -> Rows:
+        found = self._cascade.unwrapped(records)
+        if found is not None:
+            return self._cascade.inner(found, range(first, first + len(found.records)), strange=strange)
+        return self._cascade.each(records, range(first, first + len(records)), strange=strange)
 
     def _run(self, text: bytes, array: bool, first: int) -> Rows | None:
         """Decode an array of records, or records one after another; None: it is not JSON."""
@@ -96,7 +103,7 @@ class DocumentDecoder:
         except UNREADABLE:
             return None
         records = raws if array else self._records_in(raws)
-        return cascade.each(records, range(first, first + len(records)), strange=bool(self._path) and not array)
+        return self._each(records, first, strange=bool(self._path) and not array)
 
     def _records_in(self, values: Sequence[Record]) -> list[Record]:
         """Values of the top level: an object that holds records stands for them."""
@@ -115,17 +122,23 @@ class DocumentDecoder:
         """Values that were cut out one by one, and stretches that are none."""
         records: list[Record] = []
         positions: list[int] = []
+        envelopes: dict[int, Tree] = {}
         bad: list[Bad] = []
         for cut in cuts:
             if cut.reason is not None:
                 bad.append(Bad(ordinal, cut.raw[:RAW_LIMIT], cut.length, cut.reason))
                 ordinal += 1
                 continue
-            inner = self._records_in([cut.raw]) if cut.alone else [cut.raw]
+            inner: Sequence[Record] = self._records_in([cut.raw]) if cut.alone else [cut.raw]
+            found = self._cascade.unwrapped(inner)
+            if found is not None:
+                envelopes |= {len(records) + row: envelope for row, envelope in found.envelopes.items()}
+                inner = found.records
             positions += range(ordinal, ordinal + len(inner))
             records += inner
             ordinal += len(inner)
-        rows = self._cascade.each(records, positions, strange=bool(self._path) and cuts[0].alone)
+        strange = bool(self._path) and cuts[0].alone
+        rows = self._cascade.each(records, positions, strange=strange, envelopes=envelopes)
         rows.bad = sorted(rows.bad + bad, key=lambda b: b.position)
         rows.records += len(bad)
         return rows
@@ -151,10 +164,18 @@ class LineDecoder:
         rows = self._strict(block, first, starts[filled], ends[filled], filled) if not block.originals else None
         if rows is None:
             numbers = [n for n in range(first, end) if block.raw(n).strip()]
-            positions = block.positions[numbers].tolist()
-            rows = self._cascade.each([block.raw(n) for n in numbers], positions)
-        rows.skipped = end - first - rows.records
+            rows = self._each([block.raw(n) for n in numbers], block.positions[numbers].tolist())
+            rows.skipped = end - first - len(numbers)
+        else:
+            rows.skipped = end - first - rows.records
         return rows
+
+    def _each(self, lines: Sequence[bytes], offsets: list[int]) -> Rows:
+        found = self._cascade.unwrapped(lines)
+        if found is None:
+            return self._cascade.each(lines, offsets)
+        # A line has more bytes than it can hold records: the places stay apart.
+        return self._cascade.inner(found, [offsets[line] + part for line, part in found.origins])
 
     def _strict(
         self, block: LineBlock, first: int, starts: Positions, ends: Positions, filled: Positions

@@ -89,7 +89,7 @@ class _Levels:
         self._camel = fmt.keys == "camel"
         self._mapped = dict(fmt.field_map)
         self._learned = learned
-        self._forbid = bool(table.keep)
+        self._forbid = bool(table.keep or fmt.unwrap)
         self._null = table.null
 
     def level(
