@@ -20,6 +20,7 @@ from tailrace.cli.main import COMMANDS, cli
 from tailrace.cli.options import Context
 from tailrace.config import declare
 from tailrace.config.attributes import Attrs
+from tailrace.config.declare_sources import KINDS, SOURCE
 from tailrace.core import TP_COLUMNS, Column, Struct, Table, errors
 from tailrace.core.registry import find_table, table_names
 from tailrace.formats.grok_patterns import standard_patterns
@@ -188,8 +189,8 @@ def presets_region(name: str) -> str:
 # Configuration
 
 ATTRIBUTES: Mapping[str, Attrs] = {
-    "source": declare.SOURCE,
-    "file": declare.KINDS["file"].attributes,
+    "source": SOURCE,
+    "file": KINDS["file"].attributes,
     "layout": declare.OF_TABLE,
     **declare.FORMATS,
 }
