@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,8 @@ _DEPTH = 4
 "Envelopes in envelopes: a subscription inside a notification inside a batch."
 Record = bytes | Raw
 Tree = dict[str, Any]
+Held = tuple[bytes, Tree]
+"A record and what stood around it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +41,13 @@ class Unwrapper:
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
-        self._paths = tuple(tuple(path.split(".")) for path in paths)
-        self._marks = tuple(json.dumps(path[0]).encode() for path in self._paths)
-        self.keys = frozenset(path[0] for path in self._paths)
+        split = [tuple(path.split(".")) for path in paths]
+        self._paths = tuple((json.dumps(path[0]).encode(), path) for path in split)
+        self.keys = frozenset(path[0] for path in split)
 
     def may_hold(self, text: bytes) -> bool:
         """Could any of these bytes be an envelope?"""
-        return any(mark in text for mark in self._marks)
+        return any(mark in text for mark, _ in self._paths)
 
     def unwrap(self, records: Sequence[Record]) -> Unwrapped:
         """Every record by itself; one that is no envelope stays as it is."""
@@ -60,42 +62,39 @@ class Unwrapper:
                 origins.append((number, part))
         return Unwrapped(found, envelopes, origins)
 
-    def _opened(self, record: bytes, around: Tree, depth: int) -> Iterator[tuple[bytes, Tree]]:
+    def _opened(self, record: bytes, around: Tree, depth: int) -> list[Held]:
         held = self._held(record) if depth else None
         if not held:
-            yield record, around
-            return
+            return [(record, around)]
+        opened: list[Held] = []
         for inner, rest in held:
-            yield from self._opened(inner, {**around, **rest}, depth - 1)
+            opened += self._opened(inner, {**around, **rest} if around else rest, depth - 1)
+        return opened
 
-    def _held(self, record: bytes) -> list[tuple[bytes, Tree]] | None:
-        if record[:1] != b"{" or not self.may_hold(record):
-            return None
-        try:
-            values = _OBJECT.decode(record)
-            for path in self._paths:
-                if path[0] in values:
-                    held = _at(values, path)
-                    if held:
-                        return held
-        except UNREADABLE:
-            pass
+    def _held(self, record: bytes) -> list[Held] | None:
+        for mark, path in self._paths:
+            if mark in record and record[:1] == b"{":
+                try:
+                    held = _at(_OBJECT.decode(record), path)
+                except UNREADABLE:
+                    return None
+                if held:
+                    return held
         return None
 
 
-def _at(values: dict[str, Raw], path: tuple[str, ...]) -> list[tuple[bytes, Tree]] | None:
-    """The records at a path, each with what stands beside it on the way."""
+def _at(values: dict[str, Raw], path: tuple[str, ...]) -> list[Held] | None:
+    """The records at a path, each with what stands beside it on the way; takes the values apart."""
     key, below = path[0], path[1:]
-    value = bytes(values.get(key, b"null"))
-    rest: Tree = {name: other for name, other in values.items() if name != key}
-    if not below:
-        inner = _records(value)
-        return None if inner is None else [(record, rest) for record in inner]
-    held: list[tuple[bytes, Tree]] = []
-    for element in _records(value) or ():
+    value = values.pop(key, None)
+    inner = None if value is None else _records(bytes(value))
+    if inner is None or not below:
+        return None if inner is None else [(record, values) for record in inner]
+    held: list[Held] = []
+    for element in inner:
         found = _at(_OBJECT.decode(element), below) if element[:1] == b"{" else None
-        held += [(record, {**rest, key: inner} if inner else rest) for record, inner in found or ()]
-    return held or None
+        held += [(record, {**values, key: rest} if rest else values) for record, rest in found or ()]
+    return held
 
 
 def _records(value: bytes) -> list[bytes] | None:
