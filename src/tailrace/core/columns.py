@@ -46,7 +46,8 @@ class Column:
     type: str | Struct = "varchar"
     "DuckDB's spelling in lower case (`bigint`, `varchar[]`, `json`, `decimal(18,2)`), or a struct."
     src: str | None = None
-    "Source field or key; by default the column's name, rewritten by the format's `keys` rule."
+    """Source field or key; by default the column's name, rewritten by the format's `keys` rule. In JSON `/a/b` points
+    at `b` inside the object `a`."""
     doc: str = ""
     sql: str | None = None
     "A DuckDB expression over source fields; excludes `src`."

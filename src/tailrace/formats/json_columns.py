@@ -26,7 +26,16 @@ _INT64 = 2**63
 
 def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
     """Every column of the table from its records, and the keys that `sql` columns read, as text."""
-    return {f.column.name if f.column else f.key: _column(f, rows, notes) for f in level.fields if f.kind != "rest"}
+    columns: dict[str, pa.Array] = {}
+    for field in level.fields:
+        if field.column is not None:
+            columns[field.column.name] = _column(field, rows, notes)
+        elif field.level is not None:  # an object on the way to columns
+            below = [field.level.empty if v is None else v for v in _reader(field.attribute)(rows)]
+            columns |= columns_of(field.level, below, notes)
+        elif field.kind == "source":
+            columns[field.key] = _column(field, rows, notes)
+    return columns
 
 
 def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
@@ -59,8 +68,9 @@ def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Arra
     if absent:  # an empty struct stands for them: reading it is cheaper than asking, or than spreading rows out
         mask = pa.array([value is None for value in values], pa.bool_())
         values = [level.empty if value is None else value for value in values]
-    arrays = [_column(f, values, notes) for f in level.fields if f.column is not None]
+    columns = columns_of(level, values, notes)
     assert field.stored is not None
+    arrays = [columns[child.name] for child in field.stored]
     return pa.StructArray.from_arrays(arrays, fields=list(field.stored), mask=mask)
 
 

@@ -29,6 +29,8 @@ _RANGES = {
     "usmallint": (0, 2**16 - 1),
     "uinteger": (0, 2**32 - 1),
 }
+Placed = tuple[Column, Keys]
+"A column and where its value stands, seen from the object it is declared in."
 _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 "Keys that msgspec cannot match: records with one are taken field by field."
 _UNSENT = "\N{WORD JOINER}tailrace "
@@ -44,8 +46,8 @@ class Field:
     keys: Keys
     kind: str
     """What the struct holds: `text`, `checked` (text that may not fit), `int`, `bool`, `float`, `json` (Raw),
-    `number` (Raw: beyond 64 bits), `moment` (a time as text or number), `list`, `struct`;
-    `source` and `rest` are keys without a column."""
+    `number` (Raw: beyond 64 bits), `moment` (a time as text or number), `list`, `struct` (without a column: an
+    object on the way to columns); `source` and `rest` are keys without a column."""
     hint: Any = Raw
     "The strict type of a value that is not null."
     type: str = ""
@@ -95,10 +97,28 @@ class _Levels:
     def level(
         self, columns: tuple[Column, ...], keys: Keys = (), prefix: str = "", sources: tuple[str, ...] = ()
     ) -> Level:
-        fields = [self._field(column, keys, prefix) for column in columns]
+        return self._made([(column, self._place(column, prefix)) for column in columns], keys, prefix, sources)
+
+    def _place(self, column: Column, prefix: str) -> Keys:
+        """The keys that lead from this object to the column's value: one, unless `src` is a pointer."""
+        src = self._mapped.get(prefix + column.name) or column.src
+        if src and src.startswith("/"):
+            return tuple(token.replace("~1", "/").replace("~0", "~") for token in src[1:].split("/"))
+        return (src or (camel(column.name) if self._camel else column.name),)
+
+    def _made(self, placed: list[Placed], keys: Keys, prefix: str, sources: tuple[str, ...] = ()) -> Level:
+        fields = [self._field(column, (*keys, *place), prefix) for column, place in placed if len(place) == 1]
+        below: dict[str, list[Placed]] = {}
+        for column, place in placed:
+            if len(place) > 1:
+                below.setdefault(place[0], []).append((column, place[1:]))
+        for key, inner in below.items():
+            level = self._made(inner, (*keys, key), prefix)
+            fields.append(
+                Field("", (*keys, key), "struct", hint=level.struct, path=".".join((*keys, key)), level=level)
+            )
+        fields += [Field("", (*keys, key), "source") for key in sources]
         taken = {f.key for f in fields}
-        fields += [Field("", (*keys, key), "source") for key in sources if key not in taken]
-        taken.update(sources)
         here = sorted(p for p in self._learned if p[:-1] == keys and not _UNNAMEABLE.search(p[-1]))
         fields += [Field("", place, "rest") for place in here if place[-1] not in taken]
         fields = [replace(f, attribute=f"c{number}") for number, f in enumerate(fields)]
@@ -128,8 +148,6 @@ class _Levels:
 
     def _field(self, column: Column, keys: Keys, prefix: str) -> Field:
         path = prefix + column.name
-        key = self._mapped.get(path) or column.src or (camel(column.name) if self._camel else column.name)
-        keys = (*keys, key)
         nulls = frozenset(text for text in (self._null, column.null_if) if text is not None)
         known = Field("", keys, "", column=column, path=path, nulls=nulls, stored=arrow_type(column.type))
         if isinstance(column.type, Struct):
