@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from tailrace.core import Delimited, Format, Json, Jsonl, Layout
+from tailrace.core import Delimited, Format, Grok, Json, Jsonl, Layout, Pairs, Regex
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
@@ -24,8 +24,10 @@ def format_words(fmt: Format) -> str:
     if isinstance(fmt, Delimited):
         header = {None: "header if there is one", True: "with header", False: "no header"}[fmt.header]
         return f"delimited by {'blanks' if fmt.delimiter == _BLANKS else repr(fmt.delimiter)}, {header}"
-    kind = f"{fmt.dialect} layout" if isinstance(fmt, Layout) else type(fmt).__name__.lower()
-    return f"{kind} {fmt.text if isinstance(fmt, Layout) else fmt.layout}"
+    if isinstance(fmt, Layout):
+        return f"{fmt.dialect} layout {fmt.text}"
+    kind = fmt.dialect if isinstance(fmt, Pairs) else type(fmt).__name__.lower()
+    return f"{kind} {fmt.layout}" if isinstance(fmt, Grok | Regex) else kind
 
 
 def format_values(fmt: Format) -> Row:

@@ -13,7 +13,20 @@ from tailrace.core.errors import (
     TooManyBadRows,
     UsageError,
 )
-from tailrace.core.formats import Delimited, Format, Grok, Json, Jsonl, Layout, Preset, Regex
+from tailrace.core.formats import (
+    Delimited,
+    Format,
+    Grok,
+    Json,
+    Jsonl,
+    Layout,
+    Pairs,
+    Preset,
+    Regex,
+    Syslog,
+    W3c,
+    Zeek,
+)
 from tailrace.core.ranges import TimeRange, parse_time
 from tailrace.core.table import TP_COLUMNS, At, Common, Sql, StartsWith, Table
 
@@ -33,6 +46,7 @@ __all__ = [
     "LakeError",
     "Layout",
     "LockedError",
+    "Pairs",
     "Preset",
     "QueryError",
     "Regex",
@@ -40,11 +54,14 @@ __all__ = [
     "Sql",
     "StartsWith",
     "Struct",
+    "Syslog",
     "Table",
     "TailraceError",
     "TimeRange",
     "TooManyBadRows",
     "UsageError",
+    "W3c",
+    "Zeek",
     "camel",
     "col",
     "leaves",

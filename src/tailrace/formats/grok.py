@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import regex
@@ -72,6 +72,28 @@ def compiled(format: Grok | Regex) -> Expression:
     if isinstance(format, Regex):
         return _compile(format.layout, {}, "regex", _REGEX_PIECE)
     return _compile(format.layout, {**standard_patterns(), **dict(format.patterns)}, "grok", _GROK_PIECE)
+
+
+def expressions_of(format: Grok | Regex) -> list[Expression]:
+    """All expressions of a format, in the order in which they are tried."""
+    others = format.also if isinstance(format, Regex) else ()
+    if format.start is not None:
+        checked_start(format.start)
+    return [compiled(replace(format, start=None)), *(compiled(Regex(text)) for text in others)]
+
+
+def checked_start(pattern: str) -> str:
+    """The pattern that begins a record of several lines, or a ConfigError that says what is wrong with it."""
+    try:
+        regex.compile(pattern)
+    except regex.error as error:
+        raise PatternError(
+            f"the pattern that begins a record is no regular expression: {error.msg}",
+            pattern=pattern,
+            at=error.pos or 0,
+            code="config.start",
+        ) from None
+    return pattern
 
 
 def _compile(layout: str, patterns: Mapping[str, str], kind: str, piece: re.Pattern[str]) -> Expression:
@@ -160,7 +182,7 @@ class _Expansion:
 
     def _misnamed(self, what: str, name: str, known: Iterable[str], owner: str | None, at: int) -> PatternError:
         told = unknown(what, name, known)
-        return self._error(told.message, owner, at, told.code, told.hint)
+        return self._error(told.message.replace("grok-", "grok "), owner, at, told.code, told.hint)
 
     def _error(
         self, message: str, owner: str | None, at: int, code: str | None = None, hint: str | None = None

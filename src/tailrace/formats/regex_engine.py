@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +16,10 @@ from tailrace.formats.base import Batch, Decoder, Positions, Stream
 from tailrace.formats.casts import cast_texts
 from tailrace.formats.cutting import Cutting
 from tailrace.formats.fit import Fitter
-from tailrace.formats.grok import Expression, compiled
+from tailrace.formats.grok import Expression, expressions_of
 from tailrace.formats.lines import LineBlock, cut_lines
 from tailrace.formats.matchers import LINE_SECONDS, Backtracking, Matched, Matcher, Re2, portable
+from tailrace.formats.multiline import Starts, records, texts_of
 from tailrace.formats.regex_split import split
 
 SAMPLE = 1000
@@ -28,7 +30,7 @@ _RETURN = 13
 
 def regex_decoder(table: Table, format: Regex | Grok) -> Decoder:
     """The engine for lines that an expression describes."""
-    return RegexDecoder(table, compiled(format))
+    return RegexDecoder(table, expressions_of(format), format.start)
 
 
 def matchers(expression: Expression) -> list[Matcher]:
@@ -71,46 +73,21 @@ def _same(one: Matched, other: Matched) -> bool:
     )
 
 
-class RegexDecoder:
-    """One expression over the lines of any number of artifacts."""
+class Way:
+    """One expression, and what its fields become."""
 
-    def __init__(self, table: Table, expression: Expression) -> None:
+    def __init__(self, table: Table, expression: Expression, multiline: bool) -> None:
         self.expression = expression
         self.fitter = Fitter(table, expression.fields)
-        self.candidates = matchers(expression)
+        self.candidates = _multiline_matchers(expression) if multiline else matchers(expression)
         self.chosen: Matcher | None = None if len(self.candidates) > 1 else self.candidates[0]
 
-    def decode(self, stream: Stream) -> Iterator[Batch]:
-        for block in cut_lines(stream):
-            yield self._batch(block)
-
-    def _batch(self, block: LineBlock) -> Batch:
-        lines, filled = _texts(block)
-        matched = self._matcher(lines).match(lines)
-        rows = filled[matched.ok]
-        place = {int(line): row for row, line in enumerate(rows)} if block.originals else {}
-        invalid = [place[line] for line in block.originals if line in place]
-        fields = self._typed(self._fields(matched))
-        columns, extra, flagged = self.fitter.fit(fields, len(rows), invalid=invalid)
-        slow = set(matched.slow)
-        refused = np.flatnonzero(~matched.ok).tolist()
-        bad = [block.refuse(int(filled[i]), self._reason(i in slow)) for i in refused]
-        return Batch(
-            columns=columns,
-            positions=block.positions[rows],
-            raw=lambda row: block.raw(int(rows[row])),
-            extra=extra,
-            flagged=flagged,
-            bad=sorted([*block.bad, *bad], key=lambda entry: entry.position),
-            skipped=len(block) - len(filled),
-        )
-
-    def _matcher(self, lines: pa.StringArray) -> Matcher:
+    def match(self, lines: pa.StringArray) -> Matched:
         if self.chosen is None and len(lines) >= _FEW:
             self.chosen = cheapest(self.candidates, lines[:SAMPLE])
-        return self.chosen or self.candidates[0]
+        return (self.chosen or self.candidates[0]).match(lines)
 
-    def _fields(self, matched: Matched) -> dict[str, pa.Array]:
+    def fields(self, matched: Matched) -> dict[str, pa.Array]:
         """Texts by field, of the lines that match; of groups with one field the first that took part."""
         ok = pa.array(matched.ok)
         all_match = bool(matched.ok.all())
@@ -122,7 +99,7 @@ class RegexDecoder:
             fields[capture.field] = texts if before is None else pc.coalesce(before, texts)
         return fields
 
-    def _typed(self, fields: dict[str, pa.Array]) -> dict[str, pa.Array]:
+    def typed(self, fields: dict[str, pa.Array]) -> dict[str, pa.Array]:
         """Fields without a column in the type of their capture, if all fit: numbers in `tp_extra` then."""
         for name, type in self.expression.types.items():
             if name in self.fitter.kept:
@@ -131,12 +108,62 @@ class RegexDecoder:
                     fields[name] = values
         return fields
 
-    def _reason(self, slow: bool) -> str:
+    def reason(self, slow: bool) -> str:
         return f"{self.expression.kind}: {f'no answer within {LINE_SECONDS} s' if slow else 'no match'}"
 
 
+class RegexDecoder:
+    """Expressions over the lines or records of any number of artifacts; the first that is found wins."""
+
+    def __init__(self, table: Table, expressions: Sequence[Expression], start: str | None = None) -> None:
+        self.starts = Starts(start) if start is not None else None
+        self.ways = [Way(table, expression, start is not None) for expression in expressions]
+
+    def decode(self, stream: Stream) -> Iterator[Batch]:
+        for block in cut_lines(stream) if self.starts is None else records(stream, self.starts):
+            yield from self._batches(block, stream)
+
+    def prepared(self, fields: dict[str, pa.Array], stream: Stream) -> dict[str, pa.Array]:
+        """For formats that know more of their fields than an expression can say."""
+        return fields
+
+    def _batches(self, block: LineBlock, stream: Stream) -> Iterator[Batch]:
+        lines, filled = _texts(block) if self.starts is None else _filled(texts_of(block))
+        skipped, bad, batches = len(block) - len(filled), list(block.bad), []
+        for number, way in enumerate(self.ways):
+            matched = way.match(lines)
+            if number == 0 or matched.ok.any():
+                fields = way.typed(self.prepared(way.fields(matched), stream))
+                batches.append(_batch(block, filled[matched.ok], way.fitter, fields))
+            if matched.ok.all() or number + 1 == len(self.ways):
+                break
+            rest = ~matched.ok
+            lines, filled = lines.filter(pa.array(rest)), filled[rest]
+        slow = set(matched.slow)
+        refused = np.flatnonzero(~matched.ok).tolist()
+        bad += [block.refuse(int(filled[i]), way.reason(i in slow)) for i in refused]
+        batches[0].bad, batches[0].skipped = sorted(bad, key=lambda entry: entry.position), skipped
+        yield from batches
+
+
+def _batch(block: LineBlock, rows: Positions, fitter: Fitter, fields: dict[str, pa.Array]) -> Batch:
+    place = {int(line): row for row, line in enumerate(rows)} if block.originals else {}
+    invalid = [place[line] for line in block.originals if line in place]
+    columns, extra, flagged = fitter.fit(fields, len(rows), invalid=invalid)
+    return Batch(columns, block.positions[rows], lambda row: block.raw(int(rows[row])), extra, flagged)
+
+
+def _multiline_matchers(expression: Expression) -> list[Matcher]:
+    """As `matchers`, where a dot is any character, a line end too."""
+    whole = replace(expression, text=f"(?s){expression.text}")
+    try:
+        return [Re2(whole.text, [capture.group for capture in whole.captures])]
+    except pa.ArrowInvalid:
+        return [Backtracking(whole, None)]
+
+
 def _texts(block: LineBlock) -> tuple[pa.StringArray, Positions]:
-    """The lines that are not blank as Arrow strings (the block is valid UTF-8), and which they are."""
+    """The lines that are not blank as Arrow strings, and which they are: `texts_of` for lines without gaps."""
     lengths = block.ends - block.starts
     offsets = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=offsets[1:])
@@ -146,8 +173,13 @@ def _texts(block: LineBlock) -> tuple[pa.StringArray, Positions]:
     kept[ended] = False
     kept[ended[data[ended] == _RETURN] + 1] = False
     texts = pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data[kept]))
+    return _filled(texts)
+
+
+def _filled(texts: pa.StringArray) -> tuple[pa.StringArray, Positions]:
+    """Those that are not blank, and which they are."""
     blank = pc.match_substring_regex(texts, r"^[ \t]*$")
     if not pc.any(blank).as_py():
-        return texts, np.arange(len(lengths))
+        return texts, np.arange(len(texts))
     filled = np.flatnonzero(~blank.to_numpy(zero_copy_only=False))
     return texts.take(pa.array(filled)), filled
