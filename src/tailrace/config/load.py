@@ -12,6 +12,7 @@ from tailrace.config.evaluate import Evaluator
 from tailrace.config.functions import Surroundings
 from tailrace.config.layers import without_replaced
 from tailrace.config.limits import Budget
+from tailrace.config.literal import read_literal
 from tailrace.config.model import Config, VariableSpec
 from tailrace.config.places import Report, Text
 from tailrace.config.syntax import Attribute, Block, parse
@@ -78,11 +79,16 @@ def load_texts(
 
 
 def _parse(text: Text, report: Report) -> Block:
-    if not text.file.endswith(TOML):
-        return parse(text, report)
-    from tailrace.config.toml import parse_toml
+    if text.file.endswith(TOML):
+        from tailrace.config.toml import parse_toml
 
-    return parse_toml(text, report)
+        return parse_toml(text, report)
+    plain = read_literal(text)
+    if plain is None:
+        return parse(text, report)
+    report.knows(text)
+    report.outline.holds(text.file, *plain)
+    return plain[0]
 
 
 def find_files(paths: Sequence[Path]) -> list[Path]:
