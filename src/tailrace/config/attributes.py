@@ -43,6 +43,19 @@ _WANTED = {
     "command": "a list of texts",
     "table": "a table",
 }
+_EXAMPLES = {
+    "text": '"{}"',
+    "texts": '["{}"]',
+    "names": '["{}"]',
+    "flag": "true",
+    "number": "10",
+    "map": '{{ name = "{}" }}',
+    "duration": '"7d"',
+    "time": '"2024-01-31"',
+    "size": '"512MB"',
+    "command": '["program", "argument"]',
+    "table": "table.name",
+}
 _SIZE = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?)?B?", re.IGNORECASE)
 
 
@@ -102,6 +115,8 @@ def checked(given: Settings, declared: Attrs, report: Report) -> dict[str, Value
         attr = declared[name]
         if setting.value is None:
             continue
+        if attr.secret:
+            report.hide(setting.value)
         if attr.same_as in given:
             report.error(
                 setting.name_where, f"'{name}' is another spelling of '{attr.same_as}'", "contradiction",
@@ -163,7 +178,8 @@ def fitted(setting: Setting, attr: Attr, report: Report) -> Value:
         case "map", dict():
             if all(isinstance(item, str) for item in value.values()):
                 return dict(value)
-    hint = f'write {setting.name} = "{value}"' if isinstance(value, Reference) and kind == "text" else None
+    word = value if isinstance(value, Reference) else "…"
+    hint = f"write {setting.name} = {_EXAMPLES[kind].format(word)}"
     raise _wrong(setting, _WANTED[kind], report, hint)
 
 
@@ -229,7 +245,8 @@ def _spelled(setting: Setting, value: str, kind: str, report: Report) -> str:
     except (ValueError, OverflowError) as error:
         told = f"'{value}' is not a date or a time; write it as 2024-01-31 or 2024-01-31T15:04:05Z"
         message = f"'{setting.name}': {told if kind == 'time' else error}"
-        raise report.make(setting.where, message, f"bad-{kind}") from None
+        message, _, hint = message.partition("; ")
+        raise report.make(setting.where, message, f"bad-{kind}", hint or None) from None
     return value
 
 
