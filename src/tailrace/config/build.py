@@ -143,7 +143,9 @@ class Builder:
         wanted = _LABELS.get(block.kind)
         if wanted is not None and len(block.labels) != wanted:
             labels = {0: "no label", 1: "one label, its name", 2: "two labels, its type and its name"}[wanted]
-            self.report.error(block.where, f"a {block.kind} block takes {labels}", "labels")
+            words = {0: "", 1: '"name" ', 2: '"type" "name" '}[wanted]
+            hint = f"write {block.kind} {words}{{ … }}"
+            self.report.error(block.where, f"a {block.kind} block takes {labels}", "labels", hint)
             return False
         return True
 
@@ -179,7 +181,8 @@ class Builder:
                     self.report.unknown(chain[-1].where, "workspace", base, blocks)
                     break
                 if blocks[base] in chain:
-                    self.report.error(block.where, f"workspace {base} is its own base", "circular-reference")
+                    hint = "one of them has to stand without a base"
+                    self.report.error(block.where, f"workspace {base} is its own base", "circular-reference", hint)
                     break
                 chain.append(blocks[base])
             self._workspace(chain)

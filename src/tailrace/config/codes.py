@@ -55,6 +55,7 @@ CODES = {
     "config.unknown-grok-pattern": "A grok pattern refers to one that does not exist.",
     "config.unknown-grok-type": "There is no such type of grok captures.",
     "config.regex": "A regular expression cannot be read.",
+    "config.start": "The pattern that begins a record of several lines cannot be read.",
     "config.layout": "A layout cannot be read.",
     "config.bad-layout": "A `file_layout` cannot be read.",
     "config.slow-layout": "A `file_layout` takes too long to match a path.",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tailrace.config.expressions import Circular, Evaluation
+from tailrace.config.declared import Circular
+from tailrace.config.expressions import Evaluation
 from tailrace.config.functions import Surroundings
 from tailrace.config.limits import Budget
 from tailrace.config.places import Problem, Report
@@ -41,6 +42,7 @@ class Evaluator:
 
     def _setting(self, attribute: Attribute) -> Setting | None:
         expression = attribute.expression
+        self.budget.renew()
         try:
             return Setting(attribute.name, self.value(expression), attribute.where, expression.where)
         except Problem as problem:
@@ -51,6 +53,7 @@ class Evaluator:
         """Evaluate every local and variable, also those that nobody asks for, so that what is wrong is said."""
         for head, names in self.named.items():
             for name in names:
+                self.budget.renew()
                 try:
                     self.lookup(head, name)
                 except Problem as problem:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tailrace.config.functions import FUNCTIONS, Surroundings
-from tailrace.config.limits import Budget
+from tailrace.config.declared import Circular, Declared
+from tailrace.config.functions import FUNCTIONS, SIGNATURES, Surroundings
 from tailrace.config.operators import BIGGEST, binary, negative, truth
 from tailrace.config.places import Problem, Report, meant
 from tailrace.config.strings import Hole
@@ -20,23 +20,6 @@ if TYPE_CHECKING:
 _WRAPPERS = frozenset({"expression", "literal_value", "template_expr", "collection_value", "operation", "for_expr"})
 _MAKERS = frozenset({"tuple", "object", "function_call", "for_tuple_expr", "for_object_expr"})
 _BRACKETS = frozenset("()[]{},") | {"tuple_start", "tuple_end", "object_start", "object_end", "comment"}
-
-
-class Circular(Exception):
-    """A name that cannot be evaluated without itself."""
-
-
-class Declared(Protocol):
-    """Where `local.x` and `var.x` come from, and how much may still be computed."""
-
-    budget: Budget
-
-    @property
-    def named(self) -> Mapping[str, Mapping[str, object]]:
-        """By head: the names that are declared."""
-
-    def lookup(self, head: str, name: str) -> Value:
-        """Raises KeyError when it is not declared, Circular when it depends on itself, or a Problem."""
 
 
 class Evaluation:
@@ -60,7 +43,12 @@ class Evaluation:
                 self.names.budget.weigh(value)
             return value
         except ValueError as error:
-            raise self.problem(node, str(error)) from None
+            raise self._refused(node, error) from None
+
+    def _refused(self, node: Node, error: ValueError) -> Problem:
+        """What is wrong, and after a semicolon what helps."""
+        message, _, hint = str(error).partition("; ")
+        return self.problem(node, message, hint or None)
 
     def _value(self, node: Node, scope: Scope) -> Value:
         match node.type:
@@ -113,7 +101,8 @@ class Evaluation:
             return value[key]
         if isinstance(value, list) and isinstance(key, (int, float)):
             if not 0 <= key < len(value):
-                raise self.problem(step, f"there is no item {shown(key)} in a list of {len(value)}")
+                message = f"there is no item {shown(key)} in a list of {len(value)}"
+                raise self.problem(step, message, "items are counted from 0")
             return value[int(key)]
         raise self.problem(step, f"{called(value)} has no '{shown(key)}'")
 
@@ -226,12 +215,14 @@ class Evaluation:
         arguments = self._arguments(node, scope)
         if not least <= len(arguments) <= most:
             wanted = str(least) if least == most else f"at least {least}" if most > 9 else f"{least} to {most}"
-            raise self.problem(node, f"{name}() takes {wanted} arguments, not {len(arguments)}")
+            message = f"{name}() takes {wanted} argument{'s' * (least != 1 or most != 1)}, not {len(arguments)}"
+            raise self.problem(node, message, f"write {SIGNATURES[name]}")
         self.names.budget.weigh(arguments)
         try:
             result = function(self.around, self.source.text.directory, *arguments)
         except (ValueError, OverflowError, TypeError) as error:
-            raise self.problem(node, f"{name}(): {error}", code="function") from None
+            message, _, hint = f"{name}(): {error}".partition("; ")
+            raise self.problem(node, message, hint or f"it is called as {SIGNATURES[name]}", "function") from None
         self.names.budget.weigh(result)
         return result
 
@@ -250,7 +241,7 @@ class Evaluation:
         try:
             return truth(self.node(node, scope))
         except ValueError as error:
-            raise self.problem(node, str(error)) from None
+            raise self._refused(node, error) from None
 
     def _operation(self, node: Node, scope: Scope) -> Value:
         children = [child for child in node.children if child.type != "comment"]
@@ -266,7 +257,7 @@ class Evaluation:
             right = self.chain(children[at + 1 :], scope)
             return truth(right) if sign in ("&&", "||") else binary(sign, left, right)
         except ValueError as error:
-            raise self.problem(node, str(error)) from None
+            raise self._refused(node, error) from None
 
     def _for(self, node: Node, scope: Scope) -> Value:
         intro = next(child for child in node.children if child.type == "for_intro")

@@ -75,7 +75,7 @@ def _file(around: Surroundings, directory: str, path: Value) -> Value:
     found = Path(directory, str(_pathexpand(around, directory, path)))
     try:
         if not found.is_file():
-            raise ValueError(f"there is no file {found}")
+            raise ValueError(f"there is no file {found}; a path counts from the directory of the configuration file")
         with found.open("rb") as stream:
             data = stream.read(_MAX_TEXT + 1)
         if len(data) > _MAX_TEXT:
@@ -248,3 +248,23 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     "merge": (_merge, 0, _MANY),
 }
 "Name → function, least and most arguments."
+SIGNATURES = {
+    "env": "env(name, default)",
+    "file": "file(path)",
+    "pathexpand": "pathexpand(path)",
+    "timestamp": "timestamp()",
+    "timeadd": "timeadd(time, duration)",
+    "formatdate": "formatdate(pattern, time)",
+    "jsonencode": "jsonencode(value)",
+    "jsondecode": "jsondecode(text)",
+    "concat": "concat(list, …)",
+    "format": "format(pattern, value, …)",
+    "join": "join(separator, list, …)",
+    "split": "split(separator, text)",
+    "lower": "lower(text)",
+    "upper": "upper(text)",
+    "coalesce": "coalesce(value, …)",
+    "lookup": "lookup(map, key, default)",
+    "merge": "merge(map, …)",
+}
+"How each is called."

@@ -7,6 +7,7 @@ from tailrace.config.values import Value
 MAX_DEPTH = 100
 _ALLOWANCE = 300_000
 _PER_BYTE = 20
+_LEAST = 200
 _LETTERS = 16
 "Letters of a text that count as one step."
 
@@ -17,11 +18,15 @@ class Budget:
     def __init__(self, size: int) -> None:
         self.left = _ALLOWANCE + _PER_BYTE * size
 
+    def renew(self) -> None:
+        """Before each attribute: one that took all leaves enough for simple ones."""
+        self.left = max(self.left, _LEAST)
+
     def spend(self, steps: int) -> None:
         """Raises ValueError when nothing is left."""
         self.left -= steps
         if self.left < 0:
-            raise ValueError("this configuration computes too much")
+            raise ValueError("this configuration computes too much; make the lists it goes through shorter")
 
     def weigh(self, value: Value) -> None:
         """Spend as much as the value is large, without ever walking through all of one that is too large."""
@@ -37,4 +42,4 @@ class Budget:
             if not inner:
                 return
             level = inner
-        raise ValueError("nested too deeply")
+        raise ValueError(f"nested too deeply; at most {MAX_DEPTH} levels are read")

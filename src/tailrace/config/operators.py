@@ -26,7 +26,7 @@ BIGGEST = 10**300
 def truth(value: Value) -> bool:
     """The value of a condition."""
     if not isinstance(value, bool):
-        raise ValueError(f"expected true or false, found {called(value)}")
+        raise ValueError(f"expected true or false, found {called(value)}; compare it with something: x == 1")
     return value
 
 
@@ -45,13 +45,14 @@ def binary(sign: str, left: Value, right: Value) -> Value:
     try:
         result = _ARITHMETIC[sign](_number(left), _number(right))
     except (ZeroDivisionError, OverflowError) as error:
-        raise ValueError(f"cannot calculate this: {error}") from None
+        hint = "see what stands to the right of the sign"
+        raise ValueError(f"cannot calculate this: {error}; {hint}") from None
     if not -BIGGEST < result < BIGGEST:
-        raise ValueError("the result is too large a number")
+        raise ValueError("the result is too large a number; at most 10^300 can be computed")
     return int(result) if isinstance(result, float) and result.is_integer() else result
 
 
 def _number(value: Value) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f"expected a number, found {called(value)}")
+        raise ValueError(f'expected a number, found {called(value)}; texts are joined as in "${{a}}${{b}}"')
     return value

@@ -25,9 +25,16 @@ _WHERE_MISSED = frozenset(
 )
 "What may be wrong only because a block could not be read."
 _SHORTEST_HIDDEN = 3
-_PAGES = {"collection": "partition", "dataset": "schema", "column": "table", "tier": "store"}
-"Blocks that are described on the page of another."
-_NO_PAGE = frozenset({"locals", "variable"})
+_MOST_KNOWN = 30
+_PAGES = {
+    **{kind: kind for kind in ("connection", "format", "listener", "partition", "schema", "sink", "source")},
+    **{kind: kind for kind in ("store", "table", "window", "workspace")},
+    "collection": "partition",
+    "dataset": "schema",
+    "column": "table",
+    "tier": "store",
+}
+"Blocks and the pages that describe them."
 GENERAL_PAGE = "docs/config/index.md"
 "About files, expressions, variables and functions."
 
@@ -188,13 +195,13 @@ class Outline:
     def _page(self, where: Where) -> str:
         """The page about the innermost block around a place."""
         block = self._roots.get(where.file)
-        kind = None
+        page = GENERAL_PAGE
         if block is not None and where.line:
             offset = self.texts[where.file].offset(where)
             while block is not None:
-                kind = block.kind or kind
+                page = f"docs/config/{_PAGES[block.kind]}.md" if block.kind in _PAGES else page
                 block = next((inner for inner in block.blocks if inner.start <= offset < inner.end), None)
-        return GENERAL_PAGE if kind is None or kind in _NO_PAGE else f"docs/config/{_PAGES.get(kind, kind)}.md"
+        return page
 
     def __reduce__(self) -> tuple[object, ...]:
         return (Outline, ())
@@ -268,4 +275,7 @@ def meant(name: str, known: Iterable[str]) -> str:
     """A hint for an unknown name: the nearest known one, or all of them."""
     known = sorted(set(known))
     guess = nearest(name, known)
-    return f"did you mean '{guess}'?" if guess else f"known: {', '.join(known) or 'none'}"
+    if guess:
+        return f"did you mean '{guess}'?"
+    more = f" and {len(known) - _MOST_KNOWN} more" if len(known) > _MOST_KNOWN else ""
+    return f"known: {', '.join(known[:_MOST_KNOWN]) or 'none'}{more}"

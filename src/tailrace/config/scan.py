@@ -24,6 +24,7 @@ MAX_PROBLEMS = 20
 _TOKEN = re.compile(
     rb"""(?P<comment>(?:\#|//)[^\n]*)|(?P<long>/\*)
     |(?P<heredoc><<(?P<strip>-?)(?P<tag>[A-Za-z_][\w-]*)[ \t]*\r?\n)
+    |(?P<power>(?<![\w.])\d+[eE][+-]?\d+\b)
     |(?P<quote>")|(?P<backtick>`)|(?P<open>[{\[(])|(?P<close>[}\])])
     |(?P<name>[A-Za-z_][\w-]*)[ \t]*(?P<sign>[=:])(?![=>])[ \t]*""",
     re.VERBOSE,
@@ -144,6 +145,8 @@ class _Scanner:
             match match.lastgroup:
                 case "comment":
                     self.scanned.masked[start:at] = b" " * (at - start)
+                case "power":  # the grammar knows 1.0e3, but not 1e3
+                    self.scanned.masked[start:at] = b"1" * (at - start)
                 case "long":
                     at = self._comment(start)
                 case "quote":
@@ -187,13 +190,14 @@ class _Scanner:
             del opened[-1:]
             return
         if not opened:
-            raise self.problem(at, f"'{sign.decode()}' {_STRAY}")
+            raise self.problem(at, f"'{sign.decode()}' {_STRAY}", "take it away, or see what is closed twice above")
         bracket = opened.pop()
         if _CLOSING[bracket.sign] != sign:
             line = self.text.where(bracket.at).line
             wanted = _CLOSING[bracket.sign].decode()
             found, opening = sign.decode(), bracket.sign.decode()
-            raise self.problem(at, f"expected '{wanted}' for the '{opening}' of line {line}, found '{found}'")
+            message = f"expected '{wanted}' for the '{opening}' of line {line}, found '{found}'"
+            raise self.problem(at, message, f"write '{wanted}' before it, or see what is open above")
 
     def _comment(self, start: int) -> int:
         end = self.data.find(b"*/", start + 2)

@@ -17,6 +17,25 @@ if TYPE_CHECKING:
     from tree_sitter import Node, Parser
 
 _PAIRS = {b"{": b"}", b"[": b"]", b"(": b")"}
+_SLIPS = (
+    (
+        re.compile(rb'^\s*(?P<word>[A-Za-z_][\w-]*)[ \t]+(?P<here>"_*")[ \t]*$'),
+        "expected '=' after '{}'",
+        "write {} = …",
+    ),
+    (re.compile(rb"^\s*(?P<word>[A-Za-z_][\w-]*)[ \t]*(?P<here>:)"), "expected '=' after '{}'", "write {} = …"),
+    (
+        re.compile(rb'["\])}][ \t]+(?P<here>"_*")[ \t]*[,\]]'),
+        "expected ',' before this",
+        "items of a list stand between commas",
+    ),
+    (
+        re.compile(rb"=[ \t]*(?P<here>[A-Za-z_]\w*)[ \t]+[A-Za-z_][\w \t]*$"),
+        "expected one value",
+        "put a text between double quotes",
+    ),
+)
+"Mistakes that many make, as they look in a masked line: where, what is said, and what helps."
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -90,8 +109,11 @@ def parse(text: Text, report: Report) -> Block:
         report.misses(text.data[start:end])
     source = Source(text, scanned.strings)
     body = next((child for child in root.children if child.type == "body"), None)
-    whole = _Reader(source, report).block("", (), (), (0, len(text.data)), body)
+    reader = _Reader(source)
+    whole = reader.block("", (), (), (0, len(text.data)), body)
     report.outline.holds(text.file, whole, scanned.strings)
+    for where, message, code, hint in reader.notes:
+        report.error(where, message, code, hint)
     return whole
 
 
@@ -122,9 +144,10 @@ def _root(masked: bytes) -> Node:
 
 
 class _Reader:
-    def __init__(self, source: Source, report: Report) -> None:
+    def __init__(self, source: Source) -> None:
         self.source = source
-        self.report = report
+        self.notes: list[tuple[Where, str, str, str]] = []
+        "What is wrong: place, message, code, hint."
 
     def block(
         self, kind: str, labels: tuple[str, ...], places: tuple[Where, ...], span: tuple[int, int], body: Node | None
@@ -136,10 +159,8 @@ class _Reader:
             if item.type not in ("attribute", "block"):
                 continue
             if end >= 0 and b"\n" not in self.source.text.data[end : item.start_byte]:
-                self.report.error(
-                    self.source.where(item), "expected a line end before this", "syntax",
-                    "an attribute or block begins on a line of its own",
-                )  # fmt: skip
+                hint = "an attribute or block begins on a line of its own"
+                self.notes.append((self.source.where(item), "expected a line end before this", "syntax", hint))
             end = item.end_byte
             if item.type == "block":
                 blocks.append(self._block(item))
@@ -152,10 +173,8 @@ class _Reader:
         name = self.source.word(first)
         where = self.source.where(first)
         if name in into:
-            self.report.error(
-                where, f"'{name}' is given twice", "duplicate-attribute",
-                f"it is already set in line {into[name].where.line}; keep one of them",
-            )  # fmt: skip
+            hint = f"it is already set in line {into[name].where.line}; keep one of them"
+            self.notes.append((where, f"'{name}' is given twice", "duplicate-attribute", hint))
             return
         into[name] = Attribute(name, where, Expression(self.source, value))
 
@@ -213,6 +232,11 @@ def _stuck_line(scanned: Scanned, start: int, end: int) -> tuple[int, int] | Non
 def _syntax_error(scanned: Scanned, start: int, line: tuple[int, int], report: Report) -> Problem:
     """Points at the line, and at the word in it if that is known."""
     text, (first, last) = scanned.text, line
+    for slip, message, hint in _SLIPS:
+        if found := slip.search(bytes(scanned.masked[first:last])):
+            word = found["word"].decode() if "word" in found.groupdict() else ""
+            where = text.where(first + found.start("here"))
+            return report.make(where, message.format(word), "syntax", hint.format(word))
     # Masked text holds no heredocs: the grammar tries one only where it got stuck.
     nodes = list(_walk(_root(_closed(bytes(scanned.masked[start:last])))))
     stuck = [start + node.start_byte for node in nodes if node.type == "heredoc_identifier"]
@@ -227,7 +251,8 @@ def _syntax_error(scanned: Scanned, start: int, line: tuple[int, int], report: R
         return report.make(text.where(at), "'...' stands for nothing", "syntax", "write out what is meant")
     if words[0].startswith("'"):
         hint = "a text stands between double quotes"
-    message = f"unexpected {words[0]}" if known else "this cannot be read"
+    word = words[0].strip("'\"")
+    message = f"unexpected '{word}'" if known else "this cannot be read"
     return report.make(text.where(at), message, "syntax", hint)
 
 

@@ -83,7 +83,8 @@ class Variables:
         try:
             return _converted(value, variable.kind)
         except ValueError as error:
-            raise report.make(given.where, f"variable '{name}' must be {error}", "wrong-type") from None
+            hint = f"its type is declared at {variable.where}"
+            raise report.make(given.where, f"variable '{name}' must be {error}", "wrong-type", hint) from None
 
     def origin(self, name: str) -> str:
         """Where the value came from, as people say it."""

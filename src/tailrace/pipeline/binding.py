@@ -91,6 +91,8 @@ def _bound(
 
 
 def _told(expression: str, message: str, named: re.Match[str] | None, known: list[str]) -> Fault:
+    if "GROUP BY" in message or "aggregate" in message:
+        return Fault(expression, "an aggregate such as count() looks at other rows", None, _HINT)
     if named is None:
         return Fault(expression, _KIND.sub("", message.splitlines()[0]), None, _HINT)
     word = re.search(rf'(?<![\w"]){re.escape(named[1])}(?!\w)', expression, re.IGNORECASE)

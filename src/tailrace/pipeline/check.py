@@ -32,11 +32,14 @@ def _all(config: Config) -> Iterator[Problem]:
     for name, partitions in by_table.items():
         try:
             table = tables_for(config, name)
-        except ConfigError:  # it is unknown, or could not be read, as has been said
+        except ConfigError:  # it is unknown or could not be read, which has been said
             continue
-        yield from checks.transforms(table, partitions)
-        for spec in partitions:
-            yield from checks.partition(table, spec, learns=True)
+        try:
+            yield from checks.transforms(table, partitions)
+            for spec in partitions:
+                yield from checks.partition(table, spec, learns=True)
+        except ConfigError:  # a column of an unknown type
+            continue
     for named in config.formats:
         yield from checks.format(named.format, named.where)
 
@@ -91,10 +94,10 @@ class Checks:
     def format(self, fmt: Format, near: Where) -> Iterator[Problem]:
         """A pattern or layout that cannot be read."""
         from tailrace.formats.dialects import parse_layout
-        from tailrace.formats.grok import compiled
+        from tailrace.formats.grok import expressions_of
 
         if isinstance(fmt, Grok | Regex):
-            yield from self._tried(lambda: compiled(fmt), near)
+            yield from self._tried(lambda: expressions_of(fmt), near)
         elif isinstance(fmt, Layout):
             yield from self._tried(lambda: parse_layout(fmt), near)
 
@@ -112,10 +115,11 @@ class Checks:
         except PatternError as error:
             start = self.outline.find_text(error.pattern, near)
             where = character_place(self.outline.texts[start.file], start, error.at) if start else near
-            message = error.message if start or not error.where else f"{error.where}: {error.message}"
+            message = error.message.partition(" at character ")[0] if start else str(error)
             yield self.outline.problem(where, message, error.code.removeprefix("config."), error.hint)
         except ConfigError as error:
-            yield self.outline.problem(near, error.message, error.code.removeprefix("config."), error.hint)
+            where = next((w for w in (self.outline.value(near, a) for a in ("layout", "format")) if w != near), near)
+            yield self.outline.problem(where, error.message, error.code.removeprefix("config."), error.hint)
 
     def _filter(self, text: str, table: Table, globs: tuple[str, ...]) -> Fault | None:
         from tailrace.pipeline.binding import filter_fault

@@ -39,7 +39,7 @@ def code_room(code: str, path: Path) -> str:
     """Codes of other rooms begin with their names."""
     if not CODE.fullmatch(code.removeprefix("config.")):
         return ""
-    return "config" if code.startswith("config.") or "config" in path.parts or code.startswith("unknown-") else ""
+    return "config" if code.startswith(("config.", "unknown-")) or "config" in path.parts else ""
 
 
 def test_the_list_is_complete_and_holds_nothing_else() -> None:

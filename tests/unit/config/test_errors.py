@@ -28,8 +28,8 @@ PARTITION = 'partition "nginx_access_log" "p" {\n  ' + FILE
         ('partition "a" "b" {\n  ...\n}', "2:3: '...' stands for nothing"),
         ('locals {\n  a = 1 b = 2\n}', "2:9: expected a line end before this"),
         ('locals {\n  a = 1\n  a = 2\n}', "3:3: 'a' is given twice"),
-        ('schema "x" {\n  a = 1\n  b = [1 2]\n}', "3:11: unexpected ]"),
-        ('schema "x" {\n  a = 1\n  b = x y\n}\nschema "y" {}', "3:3: this cannot be read"),
+        ('schema "x" {\n  a = 1\n  b = [1 2]\n}', "3:11: unexpected ']'"),
+        ('schema "x" {\n  a = 1\n  b = x y\n}\nschema "y" {}', "3:7: expected one value"),
         ("schema x {\n  a = 'b'\n}", "2:7: unexpected 'b'"),
         ("a = 1", "1:1: 'a' stands outside of any block"),
         # names
