@@ -15,18 +15,18 @@ from tailrace.config.strings import Pieces
 from tailrace.config.syntax import Attribute, Block, Constant
 from tailrace.config.values import REFERENCES, Reference, Value
 
-_NOTHING = re.compile(r"[ \t]*(?:(?:#|//).*)?\r?\Z")
-_HEAD = re.compile(r'[ \t]*([A-Za-z_][\w-]*)((?:[ \t]+"[^"\\$%\n]+")*)[ \t]*\{', re.ASCII)
-_LABEL = re.compile(r'"([^"]+)"')
-_CLOSE = re.compile(r"[ \t]*\}", re.ASCII)
-_NAME = re.compile(r"[ \t]*([A-Za-z_][\w-]*)[ \t]*=[ \t]*", re.ASCII)
-_VALUE = re.compile(
-    r"""(?P<text>"[^"\\\n]*")|(?P<raw>`[^`\n]*`)|(?P<number>(?:0|[1-9][0-9]{0,14})(?![\w.-]))
-    |(?P<word>[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)(?![\w.(\[-])
-    |(?P<list>\[[ \t]*(?:"[^"\\\n]*"(?:[ \t]*,[ \t]*"[^"\\\n]*")*[ \t]*)?\])""",
-    re.VERBOSE | re.ASCII,
-)
-_TEXT = re.compile(r'"[^"]*"')
+_KIND = r"""(?P<kind>[A-Za-z_][\w-]*)(?P<labels>(?:[ \t]+"[^"\\$%\n]+")*)[ \t]*\{"""
+_ATTRIBUTE = r"""(?P<name>[A-Za-z_][\w-]*)[ \t]*=[ \t]*(?:
+      (?P<text>"[^"\\\n]*")
+    | (?P<raw>`[^`\n]*`)
+    | (?P<number>(?:0|[1-9][0-9]{0,14})(?![\w.-]))
+    | (?P<word>[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)(?![\w.(\[-])
+    | (?P<list>\[[ \t]*(?:"[^"\\\n]*"(?:[ \t]*,[ \t]*"[^"\\\n]*")*[ \t]*)?\])
+    )"""
+_REST = r"""[ \t]*(?P<end>\})?[ \t]*(?:(?:\#|//)[^\n]*|\r)?(?:\n|\Z)"""
+_LINE = re.compile(rf"[ \t]*(?:{_KIND})?[ \t]*(?:{_ATTRIBUTE})?{_REST}", re.VERBOSE | re.ASCII)
+"Beginning of a block, an attribute, end of a block: each may be missing, and all three may stand on one line."
+_TEXT = re.compile(r'"([^"]*)"')
 _WORDS: dict[str, Value] = {"true": True, "false": False}
 _OF_THE_GRAMMAR = frozenset({"true", "false", "null", "for", "in", "if", "else", "endif", "endfor"})
 _RAW = frozenset(name.decode() for name in RAW_ATTRIBUTES)
@@ -63,99 +63,85 @@ def read_literal(text: Text) -> tuple[Block, dict[int, Pieces]] | None:
         return None
     reader = _Lines(text)
     try:
-        for number, line in enumerate(text.data.decode("ascii").split("\n"), 1):
-            reader.read(line, number)
-            reader.offset += len(line) + 1
-        return reader.whole(), reader.strings
+        reader.read()
     except _Other:
         return None
+    return reader.opened[0].closed(len(text.data)), reader.strings
 
 
 class _Lines:
     def __init__(self, text: Text) -> None:
         self.file = text.file
-        self.size = len(text.data)
+        self.text = text.data.decode("ascii")
         self.strings: dict[int, Pieces] = {}
         self.opened = [_Open("", (), (), Where(text.file, 1, 1), 0)]
-        self.line, self.number, self.offset = "", 0, 0
+        self.number = self.start = 0
 
-    def whole(self) -> Block:
+    def read(self) -> None:
+        at, size = 0, len(self.text)
+        while at < size:
+            line = _LINE.match(self.text, at)
+            if line is None:
+                raise _Other
+            self.number, self.start = self.number + 1, at
+            if line.lastgroup is not None:
+                self._line(line)
+            at = line.end()
         if len(self.opened) != 1:
             raise _Other
-        return self.opened[0].closed(self.size)
 
-    def read(self, line: str, number: int) -> None:
-        self.line, self.number = line, number
-        if _NOTHING.match(line):
-            return
-        if head := _HEAD.match(line):
-            at = self._head(head)
-            if _NOTHING.match(line, at):
-                return
-            # On the same line there is room for one attribute, and for the end.
-            if name := _NAME.match(line, at):
-                at = self._attribute(name)
-            at = self._close(at)
-        elif name := _NAME.match(line):
-            at = self._attribute(name)
-        else:
-            at = self._close(0)
-        if not _NOTHING.match(line, at):
+    def _line(self, line: re.Match[str]) -> None:
+        kind, name, end = line.start("kind"), line["name"], line.end("end")
+        if kind >= 0:
+            # What follows on the line has to be all of the block.
+            if name is not None and end < 0:
+                raise _Other
+            self._open(line, kind)
+        elif name is not None and end >= 0:
             raise _Other
+        if name is not None:
+            self._attribute(line, name)
+        if end >= 0:
+            if len(self.opened) == 1:
+                raise _Other
+            block = self.opened.pop().closed(end)
+            self.opened[-1].blocks.append(block)
 
     def _where(self, at: int) -> Where:
-        return Where(self.file, self.number, at + 1)
+        return Where(self.file, self.number, at - self.start + 1)
 
-    def _head(self, head: re.Match[str]) -> int:
-        labels = list(_LABEL.finditer(self.line, *head.span(2)))
-        for label in labels:
-            self.strings[self.offset + label.start()] = (label[1],)
-        at = head.start(1)
-        places = tuple(self._where(label.start()) for label in labels)
-        self._check_name(head[1])
-        names = tuple(label[1] for label in labels)
-        self.opened.append(_Open(head[1], names, places, self._where(at), self.offset + at))
-        return head.end()
-
-    def _close(self, at: int) -> int:
-        end = _CLOSE.match(self.line, at)
-        if end is None or len(self.opened) == 1:
+    def _open(self, line: re.Match[str], at: int) -> None:
+        kind = line["kind"]
+        if kind in _OF_THE_GRAMMAR:
             raise _Other
-        block = self.opened.pop().closed(self.offset + end.end())
-        self.opened[-1].blocks.append(block)
-        return end.end()
+        labels, places = [], []
+        for label in _TEXT.finditer(self.text, *line.span("labels")):
+            self.strings[label.start()] = (label[1],)
+            labels.append(label[1])
+            places.append(self._where(label.start()))
+        self.opened.append(_Open(kind, tuple(labels), tuple(places), self._where(at), at))
 
-    def _attribute(self, name: re.Match[str]) -> int:
+    def _attribute(self, line: re.Match[str], name: str) -> None:
         attributes = self.opened[-1].attributes
-        if name[1] in attributes:
+        if name in attributes or name in _OF_THE_GRAMMAR:
             raise _Other
-        self._check_name(name[1])
-        value, end = self._value(name.end(), raw=name[1] in _RAW)
-        constant = Constant(value, self._where(name.end()))
-        attributes[name[1]] = Attribute(name[1], self._where(name.start(1)), constant)
-        return end
+        form = next(form for form in ("text", "list", "word", "raw", "number") if line[form] is not None)
+        at = line.start(form)
+        constant = Constant(self._value(line, form, at, name), self._where(at))
+        attributes[name] = Attribute(name, self._where(line.start("name")), constant)
 
-    def _check_name(self, name: str) -> None:
-        if name in _OF_THE_GRAMMAR:
+    def _value(self, line: re.Match[str], form: str, at: int, name: str) -> Value:
+        written = line[form]
+        if form == "number":
+            return int(written)
+        if form == "list":
+            return self._list(line)
+        if form == "word":
+            return self._word(written, at)
+        if form == "text" and (_ESCAPED_HOLE if name in _RAW else _HOLE).search(written):
             raise _Other
-
-    def _value(self, at: int, *, raw: bool = False) -> tuple[Value, int]:
-        found = _VALUE.match(self.line, at)
-        kind = found.lastgroup if found else None
-        if found is None or kind is None:
-            raise _Other
-        if kind == "list":
-            return self._list(found), found.end()
-        word = found[0]
-        if kind == "number":
-            return int(word), found.end()
-        if kind == "word":
-            return self._word(word, at), found.end()
-        content = word[1:-1]
-        if kind == "text" and (_ESCAPED_HOLE if raw else _HOLE).search(content):
-            raise _Other
-        self.strings[self.offset + at] = (content,)
-        return content, found.end()
+        self.strings[at] = (written[1:-1],)
+        return written[1:-1]
 
     def _word(self, word: str, at: int) -> Value:
         if word in _WORDS:
@@ -165,12 +151,12 @@ class _Lines:
             raise _Other
         return Reference(path, self._where(at))
 
-    def _list(self, found: re.Match[str]) -> Value:
+    def _list(self, line: re.Match[str]) -> Value:
         """Texts on one line."""
+        if _HOLE.search(line["list"]):
+            raise _Other
         items: list[Value] = []
-        for item in _TEXT.finditer(self.line, *found.span()):
-            if _HOLE.search(item[0]):
-                raise _Other
-            self.strings[self.offset + item.start()] = (item[0][1:-1],)
-            items.append(item[0][1:-1])
+        for item in _TEXT.finditer(self.text, *line.span("list")):
+            self.strings[item.start()] = (item[1],)
+            items.append(item[1])
         return items
