@@ -61,6 +61,7 @@ class Checks:
         self.config = config
         self.outline: Outline = config.outline
         self._faults: dict[tuple[object, ...], Fault | None] = {}
+        self._sound: set[tuple[object, ...]] = set()
 
     def partition(self, table: Table, spec: PartitionSpec, *, learns: bool) -> Iterator[Problem]:
         """Formats, `tp_index` and filter; `learns`: fields that map themselves may become columns yet."""
@@ -107,7 +108,12 @@ class Checks:
             from tailrace.sources.layout import compile_layout
 
             own = {str(name): str(text) for name, text in patterns.items()} if isinstance(patterns, dict) else {}
-            yield from self._tried(lambda: compile_layout(layout, own), source.where)
+            key = (layout, *own.items())
+            if key not in self._sound:
+                problems = list(self._tried(lambda: compile_layout(layout, own), source.where))
+                yield from problems
+                # Hundreds of partitions may share one layout; one that is wrong is wrong at each place.
+                self._sound |= set() if problems else {key}
 
     def _tried(self, make: Callable[[], object], near: Where) -> Iterator[Problem]:
         try:

@@ -45,8 +45,8 @@ OTHER = [
 ]  # fmt: skip
 WORDS = st.sampled_from([
     "a", "b1", "layout", "connection", '"x"', '"%{A:b}"', '"$${c}"', '"a $ b"', "`r`", "=", "{", "}", "[", "]", ",",
-    "\n", "\n", " ", "  ", "true", "12", "007", "1.5", "connection.a.b", "x.y", "# c", "// c", "null", "\t", "\r\n", "-",
-    '"',
+    "\n", "\n", " ", "  ", "true", "12", "007", "1.5", "connection.a.b", "x.y", "# c", "// c", "null", "\t", "\r\n",
+    "-", '"',
 ])  # fmt: skip
 
 
