@@ -30,7 +30,7 @@ class Measured:
     @property
     def stored_share(self) -> float:
         """Of the well-formed records, those that were stored."""
-        return self.stored / max(self.received - self.bad, 1)
+        return self.stored / (self.received - self.bad) if self.received > self.bad else 1.0
 
     @property
     def equal_share(self) -> float:

@@ -183,11 +183,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> World:
     world.write_config(config)
     assert all(report.clean for report in world.collect())
     others = [name for name in table_names() if f'"{name}"' not in config]
-    for name in others:
-        (given,) = (ROOT / "tests" / "golden" / name).glob("in.*")
-        config += f'\npartition "{name}" "golden" {{ source "file" {{ paths = ["{given}"] }} }}'
+    given = {name: path for name in others for path in (ROOT / "tests" / "golden" / name).glob("in.*")}
+    for name, path in given.items():
+        config += f'\npartition "{name}" "golden" {{ source "file" {{ paths = ["{path}"] }} }}'
     world.write_config(config)
-    world.collect(*(f"{name}.golden" for name in others))
+    world.collect(*(f"{name}.golden" for name in given))
     return world
 
 

@@ -15,6 +15,7 @@ from tailrace.formats.base import Bad, Batch, Positions, Stream
 from tailrace.formats.casts import native_type
 from tailrace.formats.dialects import Field, Token, header_fields, parse_layout
 from tailrace.formats.fit import REST, Fitter, Texts
+from tailrace.formats.layout_address import AddressPort, split_address
 from tailrace.formats.layout_regex import LinePattern
 from tailrace.formats.layout_request import split_request
 from tailrace.formats.lines import LineBlock, cut_lines, merged
@@ -56,18 +57,20 @@ class Template:
     def __init__(self, table: Table, fmt: Layout, tokens: tuple[Token, ...]) -> None:
         fields = {token.name: token for token in tokens if isinstance(token, Field)}
         self.null = table.null
-        self.requests = [
-            Request(name, parts)
-            for name, parts in fmt.split
-            if name in fields and not any(part in fields for part in parts)
-        ]
-        names = [*fields, *(part for request in self.requests for part in request.parts), REST]
-        always = (REST, *(request.name for request in self.requests))
+        divided = [(n, parts) for n, parts in fmt.split if n in fields and not any(part in fields for part in parts)]
+        self.requests = [Request(name, parts) for name, parts in divided if len(parts) == 3]
+        self.addresses = [AddressPort(name, parts) for name, parts in divided if len(parts) == 2]
+        names = [*fields, *(part for _, parts in divided for part in parts), REST]
+        always = (REST, *(name for name, _ in divided))
         times = {name: field.time for name, field in fields.items() if field.time}
         self.fitter = Fitter(table, names, times=times, always=always)
         self.strict = LinePattern(tokens)
-        self.loose = LinePattern(tokens, strict=False)
-        self.surplus = LinePattern(tokens, surplus=True)
+        self.loose = [
+            LinePattern(tokens, surplus=True, whole=True),
+            LinePattern(tokens, strict=False, whole=True),
+            LinePattern(tokens, surplus=True),
+            LinePattern(tokens, strict=False),
+        ]
         self.tokenizers = list(self._tokenizers(table, tokens, fields))
 
     def _tokenizers(self, table: Table, tokens: tuple[Token, ...], fields: dict[str, Field]) -> Iterator[Tokenizer]:
@@ -116,6 +119,9 @@ class Template:
                 if request.name not in self.fitter.kept:
                     del parts[request.name]
                 fields |= parts
+        for split in self.addresses:
+            if split.name in fields:
+                fields |= split_address(fields[split.name], split, self.null)
         invalid = _rows_of(block.originals, lines) if block.originals else []
         columns, extra, flagged = self.fitter.fit(fields, len(lines), marked=marked, invalid=invalid)
         return Batch(columns, block.positions[lines], lambda row: block.raw(int(lines[row])), extra, flagged)
@@ -211,7 +217,7 @@ def _read(templates: list[Template], reading: Reading, patience: int = 0, *, tok
         if not (tokenize and template.tokenizers) and len(reading.lines) > patience:
             template.match(template.strict, reading)
     ways = [(template, template.strict) for template in templates if tokenize and template.tokenizers]
-    ways += [(template, way) for template in templates for way in (template.surplus, template.loose)]
+    ways += [(template, way) for template in templates for way in template.loose]
     for template, way in ways:
         if len(reading.lines) > patience:
             template.match(way, reading)

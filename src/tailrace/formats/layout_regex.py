@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +23,19 @@ _NAME = r"(?P<{}>[^ ]*|[^ -].*?)"
 
 
 class LinePattern:
-    """A whole line; `strict` about quotes and brackets; with a `surplus` behind the last field."""
+    """A whole line; `strict` about quotes and brackets; with a `surplus` behind the last field.
 
-    def __init__(self, tokens: tuple[Token, ...], *, strict: bool = True, surplus: bool = False) -> None:
+    `whole`: a value outside quotes holds none, so that those inside a quoted one are told from its own, and a
+    surplus stands only behind a line that has all its optional fields.
+    """
+
+    def __init__(
+        self, tokens: tuple[Token, ...], *, strict: bool = True, surplus: bool = False, whole: bool = False
+    ) -> None:
+        if whole and surplus:
+            tokens = tuple(replace(t, optional=False) if isinstance(t, Field) else t for t in tokens)
         self.fields = [token for token in tokens if isinstance(token, Field)]
+        self.bare = r'(?P<{}>[^ "]*)' if whole else "(?P<{}>[^ ]*)"
         written = "".join(self._pieces(tokens, strict))
         self.surplus = surplus
         self.text = f"(?s)^{written}" + ("(?P<o> (?P<r>.*))$" if surplus else "$")
@@ -39,7 +49,7 @@ class LinePattern:
                 optional = isinstance(after, Field) and after.optional
                 pieces.append(re.escape(token.text[:-1] if optional else token.text))
                 continue
-            value = _value(token, tokens[place + 1 :], strict).format(f"f{number}")
+            value = _value(token, tokens[place + 1 :], strict, self.bare).format(f"f{number}")
             # The blank is captured with an optional field: a group that did not match is '' in RE2's answer.
             pieces.append(f"(?P<o{number}> {value})?" if token.optional else value)
             number += 1
@@ -59,7 +69,7 @@ class LinePattern:
         return fields, matched
 
 
-def _value(field: Field, rest: tuple[Token, ...], strict: bool) -> str:
+def _value(field: Field, rest: tuple[Token, ...], strict: bool, bare: str) -> str:
     """A value without delimiters of its own ends where what follows begins."""
     kinds = _STRICT if strict else _LOOSE
     after = rest[0] if rest else None
@@ -73,7 +83,7 @@ def _value(field: Field, rest: tuple[Token, ...], strict: bool) -> str:
     before_bracket = after == Literal(" ") and isinstance(rest[1], Field) and rest[1].kind == "bracketed"
     if field.kind == "bare" and before_bracket and not strict:
         return _NAME
-    return kinds.get(field.kind, "(?P<{}>[^ ]*)")
+    return kinds.get(field.kind, bare)
 
 
 def _present(values: pa.Array, group: pa.Array) -> pa.Array:

@@ -15,7 +15,8 @@ _NULL = pa.scalar(None, pa.string())
 
 def split_request(texts: pa.Array, request: Request, null: str | None) -> Texts:
     """The three parts; the text itself remains, under its own name, where it is not exactly these three."""
-    texts = null_where(texts, null)
+    # Load balancers write three markers for what was no HTTP.
+    texts = null_where(texts, null, f"{null} {null} {null}", f"{null} {null} {null} ")
     whole = pc.extract_regex(texts, _WHOLE)
     clean = whole.is_valid()
     raw = null_where(pc.if_else(clean, _NULL, texts), "")

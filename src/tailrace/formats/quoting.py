@@ -19,7 +19,8 @@ def prove(block: LineBlock, data: Data, lines: Positions, expected: int) -> tupl
     """Which lines hold as many quotes as expected, all well placed, and where, a row per such line.
 
     Quotes alternate, an opening one follows a blank or the line's start, a closing one stands before a blank
-    or the line's end and not after a backslash. A return inside a line would end it for the tokenizer.
+    or the line's end and not after a backslash. A return inside a line would end it for the tokenizer, and two
+    blanks together may be a word too many, after which every quoted one stands in the place of another.
     """
     count = len(lines)
     every = count == len(block)
@@ -40,6 +41,8 @@ def prove(block: LineBlock, data: Data, lines: Positions, expected: int) -> tupl
     if b"\r" in block.buffer:
         returns = np.flatnonzero(data == _RETURN)
         fine &= np.searchsorted(returns, ends) == np.searchsorted(returns, starts)
+    if expected and b"  " in block.buffer:
+        fine &= _single_blanks(data, quotes, starts, ends)
     if not fine.all():
         proved[proved] = fine
         quotes = quotes[fine]
@@ -66,6 +69,18 @@ def _well_placed(buffer: bytes, data: Data, quotes: Places, starts: Positions, e
         return np.ones(len(quotes), bool)
     per_line: Mask = fine.all(axis=1)
     return per_line
+
+
+def _single_blanks(data: Data, quotes: Places, starts: Positions, ends: Positions) -> Mask:
+    """Which lines have no two blanks together outside their quotes."""
+    single = np.ones(len(starts), bool)
+    doubled = np.flatnonzero((data[:-1] == BLANK) & (data[1:] == BLANK))
+    lines = np.searchsorted(starts, doubled, side="right") - 1
+    within = (lines >= 0) & (doubled < ends[np.maximum(lines, 0)]) if len(ends) else np.zeros(len(lines), bool)
+    lines, doubled = lines[within], doubled[within]
+    outside = (quotes[lines] < doubled[:, None]).sum(axis=1) % 2 == 0
+    single[lines[outside]] = False
+    return single
 
 
 def requote_brackets(data: Data, quotes: Places, number: int, width: int) -> bool:
