@@ -155,7 +155,10 @@ def test_sampling_and_output():
             "'safety_margin' must be processing_delay + max_clock_drift + max_file_duration = 720s"
             " → leave it out; it is that sum",
         ),
-        ('window_granularity = "0s"', "'window_granularity' must be longer than nothing"),
+        (
+            'window_granularity = "0s"',
+            "'window_granularity' must be longer than nothing → write window_granularity = \"1m\"",
+        ),
         (
             'processing_delay = "30s"',
             "'processing_delay' is less than 'max_clock_drift' → events may come as late as clocks differ",
@@ -165,11 +168,17 @@ def test_sampling_and_output():
             'start_at = "soon"',
             "'soon' is no time to start at → write earliest or now, or a time such as 2024-01-31T15:04:05Z",
         ),
-        ("sampling = { sample_size = 0 }", "'sample_size' must be at least 1, not 0"),
-        ("sampling = { sample_size = 100000 }", "'sample_size' must be a whole number up to 99999"),
+        ("sampling = { sample_size = 0 }", "'sample_size' must be at least 1, not 0 → write sample_size = 100"),
+        (
+            "sampling = { sample_size = 100000 }",
+            "'sample_size' must be a whole number up to 99999 → write sample_size = 100",
+        ),
         ('sampling = { stratgey = "uniform" }', "unknown attribute 'stratgey' → did you mean 'strategy'?"),
         ("sampling = 5", "'sampling' must be a block, not a number → write sampling { … }"),
-        ('late_files = "ignore"', "'late_files' must be drop, emit or fail, not 'ignore'"),
+        (
+            'late_files = "ignore"',
+            "'late_files' must be drop, emit or fail, not 'ignore' → write late_files = \"drop\"",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other(line, problem):

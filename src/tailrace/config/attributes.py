@@ -11,6 +11,7 @@ from datetime import datetime
 from tailrace.config.functions import duration
 from tailrace.config.places import Problem, Report, Where, meant
 from tailrace.config.values import Reference, Secret, Setting, Settings, Value, called, is_block_reference, plain
+from tailrace.core.registry import nearest
 
 KIND_WORDS = {
     "text": "text",
@@ -132,13 +133,23 @@ def checked(given: Settings, declared: Attrs, report: Report) -> dict[str, Value
     return values
 
 
-def not_active(report: Report, where: Where, what: str) -> None:
+NO_EFFECT = "it is checked and shown, but has no effect"
+NOT_COLLECTED = "it is checked and shown, but partitions that need it cannot be collected"
+
+
+def not_active(report: Report, where: Where, what: str, hint: str = NO_EFFECT) -> None:
     """Say that something is understood but does nothing yet."""
-    report.warn(where, f"{what} is not active yet", "not-active", "it is checked and shown, but has no effect")
+    report.warn(where, f"{what} is not active yet", "not-active", hint)
+
+
+def filled(names: Collection[str], settings: Settings) -> set[str]:
+    """Of the names that stand in a block, those with something in them, or with a mistake that was told before."""
+    return {name for name in names if name not in settings or settings[name].value not in (None, "", [])}
 
 
 def require(kind: BlockType, what: str, given: Collection[str], where: Where, report: Report) -> None:
-    """Note attributes that a block must have and has not; `given` are the names that stand in it."""
+    """Note attributes that a block must have and has not; see `filled`."""
+    what = f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
     for name, attr in kind.attributes.items():
         spellings = {name, *(other for other, how in kind.attributes.items() if how.same_as == name)}
         if attr.required and not spellings & set(given):
@@ -219,8 +230,7 @@ def _hidden(value: Value, attr: Attr) -> Value:
 def _chosen(setting: Setting, value: str, attr: Attr, report: Report) -> str:
     if attr.choices and value not in attr.choices:
         wanted = " or ".join((", ".join(attr.choices[:-1]), attr.choices[-1])) if attr.choices[1:] else attr.choices[0]
-        guess = meant(value, attr.choices)
-        hint = guess if guess.startswith("did") else None
+        hint = f'write {setting.name} = "{nearest(value, attr.choices) or attr.default or attr.choices[0]}"'
         raise report.make(setting.where, f"'{setting.name}' must be {wanted}, not '{value}'", "wrong-value", hint)
     return value
 
@@ -228,7 +238,9 @@ def _chosen(setting: Setting, value: str, attr: Attr, report: Report) -> str:
 def _number(setting: Setting, value: float, attr: Attr, report: Report) -> Value:
     if value < attr.least:
         message = f"'{setting.name}' must be at least {attr.least:g}, not {value:g}"
-        raise report.make(setting.where, message, "wrong-value")
+        raise report.make(
+            setting.where, message, "wrong-value", f"write {setting.name} = {attr.default or attr.least:g}"
+        )
     return value
 
 

@@ -177,22 +177,23 @@ class Builder:
         for block in self._of("workspace"):
             chain = [block]
             while (base := self._base(chain[-1])) is not None:
-                if base not in blocks:
-                    self.report.unknown(chain[-1].where, "workspace", base, blocks)
+                name = base.path[1]
+                if name not in blocks:
+                    self.report.unknown(base.where, "workspace", name, blocks)
                     break
-                if blocks[base] in chain:
+                if blocks[name] in chain:
                     hint = "one of them has to stand without a base"
-                    self.report.error(block.where, f"workspace {base} is its own base", "circular-reference", hint)
+                    self.report.error(base.where, f"workspace {name} is its own base", "circular-reference", hint)
                     break
-                chain.append(blocks[base])
+                chain.append(blocks[name])
             self._workspace(chain)
 
-    def _base(self, block: Block) -> str | None:
+    def _base(self, block: Block) -> Reference | None:
         base = self.settings(block).get("base")
         if base is None or base.value is None:
             return None
         if isinstance(base.value, Reference) and len(base.value.path) == 2 and base.value.path[0] == "workspace":
-            return base.value.path[1]
+            return base.value
         self.report.error(base.where, "'base' must be a workspace", "wrong-type", "write workspace.name")
         return None
 

@@ -105,7 +105,9 @@ VARIABLE: Attrs = {
 _NOTE = {"description": Attr("text", "What is written like this.")}
 _MAPPED: Attrs = _NOTE | {
     "field_map": Attr("map", "Column → source key."),
-    "keys": Attr("text", "`same`, or `camel` where `event_time` is written `eventTime`.", default="same"),
+    "keys": Attr(
+        "text", "`camel` where `event_time` is written `eventTime`.", default="same", choices=("same", "camel")
+    ),
 }
 _DELIMITED: Attrs = _NOTE | {
     "delimiter": Attr("text", "One character or several; `\\s` = one or more blanks.", default=","),

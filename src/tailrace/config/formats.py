@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.config.attributes import checked
+from tailrace.config.attributes import checked, filled
 from tailrace.config.declare import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, OF_TABLE
 from tailrace.config.model import FormatSpec
 from tailrace.config.names import Names
@@ -38,19 +38,13 @@ class Formats:
         values = checked(settings, FORMATS[type_name], self.report)
         match type_name:
             case "json":
-                if not self._keys_fit(settings):
-                    return None
                 return Json(_str(values, "records"), _str(values, "keys") or "same", _pairs(values, "field_map"))
             case "jsonl":
-                return (
-                    Jsonl(_str(values, "keys") or "same", _pairs(values, "field_map"))
-                    if self._keys_fit(settings)
-                    else None
-                )
+                return Jsonl(_str(values, "keys") or "same", _pairs(values, "field_map"))
             case "delimited":
                 return self._delimited(values, settings)
         if not values.get("layout"):
-            if "layout" not in settings:
+            if "layout" not in filled(settings, settings):
                 self.report.error(
                     where, f"a {type_name} format needs a layout", "missing-attribute", "add layout = `…`"
                 )
@@ -119,17 +113,11 @@ class Formats:
         if layout is None:
             return table.format
         if not isinstance(table.format, Layout):
-            self.report.error(where, f"the format of {table.name} takes no layout", "unknown-attribute")
+            hint = "leave it out, or name another type of format"
+            self.report.error(where, f"the format of {table.name} takes no layout", "unknown-attribute", hint)
             return None
         # Whoever writes a layout means that one: the table's own alternatives would let other lines through.
         return replace(table.format, text=str(layout), also=())
-
-    def _keys_fit(self, settings: Settings) -> bool:
-        keys = settings.get("keys")
-        if keys is None or keys.value in ("same", "camel", None):
-            return True
-        self.report.error(keys.where, '\'keys\' must be "same" or "camel"', "wrong-type")
-        return False
 
     def _delimited(self, values: dict[str, Value], settings: Settings) -> Format:
         for name in IGNORED_DELIMITED & settings.keys():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailrace.config.attributes import Attrs, BlockType, checked, not_active, require
+from tailrace.config.attributes import Attrs, BlockType, checked, filled, not_active, require
 from tailrace.config.declare import BLOCK_SYNONYMS, BLOCK_TYPES, OTHER_BLOCKS
 from tailrace.config.model import OtherBlock
 from tailrace.config.names import Names
@@ -60,8 +60,8 @@ class Others:
         inner_types = {**kind.blocks, **own.blocks}
         inner = [self._inner(child, inner_types, kind) for child in block.blocks]
         inner += self._maps(settings, inner_types, _attributes(kind, type_name))
-        what = f"a {type_name} {kind.name}" if type_name else f"a {kind.name}"
-        require(own, what, block.attributes, block.where, self.report)
+        what = f"{type_name} {kind.name}".strip()
+        require(own, what, filled(block.attributes, settings), block.where, self.report)
         values = checked(settings, _attributes(kind, type_name), self.report)
         blocks = tuple(child for child in inner if child is not None)
         spec = OtherBlock(kind.name, type_name, name, values, blocks, block.where)
@@ -83,7 +83,7 @@ class Others:
                 self.report.error(setting.where, message, "wrong-type", f"write {name} {{ … }}")
                 continue
             inner = settings_of(setting.value, setting)
-            require(known[name], f"a {name}", inner, setting.where, self.report)
+            require(known[name], name, filled(inner, inner), setting.where, self.report)
             values = checked(inner, known[name].attributes, self.report)
             found.append(OtherBlock(known[name].name, "", "", values, (), setting.where))
         return found
@@ -110,7 +110,7 @@ class Others:
         return None
 
     def _unknown_type(self, place: Where, type_name: str, block: Block, kind: BlockType) -> None:
-        if len(block.labels) == 1 and "type" not in block.attributes:
+        if "name" in kind.labels and len(block.labels) == 1 and "type" not in block.attributes:
             hint = f"add type = …; known: {', '.join(kind.types)}"
             self.report.error(block.where, f"{kind.name} {type_name} has no type", "missing-attribute", hint)
         else:

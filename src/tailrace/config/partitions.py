@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from tailrace.config.attributes import checked, not_active
+from tailrace.config.attributes import NOT_COLLECTED, checked, not_active
 from tailrace.config.declare import BLOCK_TYPES, LATER, LATER_TABLES, PARTITION
 from tailrace.config.formats import Formats
 from tailrace.config.model import OtherBlock, PartitionSpec, SourceSpec, TableSpec
@@ -110,7 +110,7 @@ class Partitions:
             self._tables[name] = made(spec, builtin) if spec is not None else builtin
         table = self._tables[name]
         if table is None and name in LATER_TABLES:
-            not_active(self.report, place, f"table {name}")
+            not_active(self.report, place, f"table {name}", NOT_COLLECTED)
         elif table is None and not self.declared.holds(Reference(("table", name), place)):
             known = [
                 *LATER_TABLES,
@@ -211,7 +211,8 @@ class Partitions:
         for source in sources:
             name, number = source.name, 1
             if name in named and name != source.kind:
-                self.report.error(source.where, f"source {name} already exists here", "duplicate-name")
+                hint = f"it is declared at {named[name].where}; give one of them another name"
+                self.report.error(source.where, f"source {name} already exists here", "duplicate-name", hint)
             while name in named:
                 number += 1
                 name = f"{source.name}_{number}"

@@ -67,7 +67,8 @@ def _schema(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
 def _in_order(args: Mapping[str, Value], first: str, last: str, places: _Places, report: Report) -> None:
     start, end = args.get(first), args.get(last)
     if isinstance(start, str) and isinstance(end, str) and moment(start) > moment(end):
-        report.error(places[last], f"'{last}' ({end}) is before '{first}' ({start})", "contradiction")
+        message = f"'{last}' ({end}) is before '{first}' ({start})"
+        report.error(places[last], message, "contradiction", "exchange them")
 
 
 def _window(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
@@ -77,7 +78,8 @@ def _window(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
         report.error(places["query"], "'query' is empty", "wrong-value", "leave it out to let everything pass")
     length, *waits = (_span(args, name) for name in list(TEMPORAL)[:4])
     if not length:
-        report.error(places["window_granularity"], "'window_granularity' must be longer than nothing", "wrong-value")
+        message = "'window_granularity' must be longer than nothing"
+        report.error(places["window_granularity"], message, "wrong-value", 'write window_granularity = "1m"')
     delay, drift, file = waits
     if delay < drift:
         hint = "events may come as late as clocks differ"
@@ -99,7 +101,7 @@ def _window(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
     size = next((inner.args["sample_size"] for inner in spec.blocks if "sample_size" in inner.args), 1)
     if isinstance(size, (int, float)) and (size > _LARGEST_SAMPLE or size != int(size)):
         message = f"'sample_size' must be a whole number up to {_LARGEST_SAMPLE}"
-        report.error(places["sample_size"], message, "wrong-value")
+        report.error(places["sample_size"], message, "wrong-value", "write sample_size = 100")
     return spec
 
 
@@ -121,7 +123,8 @@ def _span(args: Mapping[str, Value], name: str) -> timedelta:
 def _sample(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
     rate = spec.args.get("rate")
     if spec.type == "sample" and isinstance(rate, (int, float)) and not 0 < rate <= 1:
-        report.error(places["rate"], f"'rate' must be between 0 and 1, not {rate:g}", "wrong-value")
+        message = f"'rate' must be between 0 and 1, not {rate:g}"
+        report.error(places["rate"], message, "wrong-value", "write rate = 0.1 for a tenth")
     return spec
 
 

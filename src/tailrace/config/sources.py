@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tailrace.config.attributes import checked, not_active, require
+from tailrace.config.attributes import NOT_COLLECTED, checked, filled, not_active, require
 from tailrace.config.declare_sources import KIND_SYNONYMS, KINDS, SOURCE
 from tailrace.config.formats import Formats
 from tailrace.config.locations import locations
@@ -73,9 +73,9 @@ class Sources:
             return None
         declared = KINDS[kind]
         values = checked(settings, {**declared.attributes, **SOURCE}, self.report)
-        require(declared, f"a {kind} source", block.attributes, block.where, self.report)
+        require(declared, f"{kind} source", filled(block.attributes, settings), block.where, self.report)
         if not declared.active:
-            not_active(self.report, place, f"source {kind}")
+            not_active(self.report, place, f"source {kind}", NOT_COLLECTED)
         args = {attr: value for attr, value in values.items() if attr not in SOURCE}
         return SourceSpec(
             kind=kind,

@@ -12,7 +12,7 @@ from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
 from tailrace.config.model import Config, TableSpec
 from tailrace.config.names import FOLDED
-from tailrace.config.places import Report, meant
+from tailrace.config.places import Report, Where, meant
 from tailrace.config.syntax import Block
 from tailrace.config.values import Setting, Settings, Value
 from tailrace.core import registry
@@ -127,6 +127,7 @@ class Tables:
     def _columns(self, block: Block, builtin: Table | None) -> dict[str, Column]:
         columns: dict[str, Column] = {}
         spelled = {column.name.lower(): column.name for column in (builtin.columns if builtin else ())}
+        places: dict[str, Where] = {}
         for inner in block.blocks:
             if inner.kind != "column":
                 self.report.unknown(inner.where, "block", inner.kind, ["column"])
@@ -137,10 +138,12 @@ class Tables:
             name = inner.labels[0]
             first = spelled.setdefault(name.lower(), name)
             if name in columns or first != name:
-                hint = f"it is declared as '{first}', and {FOLDED}" if first != name else None
+                other = f"it is declared as '{first}', and {FOLDED}"
+                hint = other if first != name else f"it is declared at {places[name]}; keep one of them"
                 self.report.error(inner.where, f"column {name} already exists", "duplicate-name", hint)
             elif self._can_name(name, inner):
                 columns[name] = self._column(inner, builtin)
+                places[name] = inner.where
         return columns
 
     def _can_name(self, name: str, block: Block) -> bool:
