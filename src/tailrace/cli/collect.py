@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli.completing import complete_selectors
 from tailrace.cli.options import Context, everywhere
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @click.command("collect")
-@click.argument("selectors", metavar="[SEL]...", nargs=-1)
+@click.argument("selectors", metavar="[SEL]...", nargs=-1, shell_complete=complete_selectors)
 @click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
 @click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
 @click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Exit 4 when more rows are quarantined.")

@@ -56,19 +56,29 @@ class Context:
 
 
 _OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
-    ("--home",): {"metavar": "DIR", "help": "Where lake, logs and configuration (DIR/config) live (~/.tailrace)."},
+    ("--home",): {
+        "metavar": "DIR",
+        "type": click.Path(),
+        "help": "Where lake, logs and configuration (DIR/config) live (~/.tailrace).",
+    },
     ("--workspace",): {"metavar": "NAME", "help": "Workspace to work in (default)."},
     ("--config-path",): {
         "metavar": "PATH",
+        "type": click.Path(),
         "multiple": True,
         "help": "File or directory; may be repeated.",
     },
     ("--var",): {"metavar": "NAME=VALUE", "multiple": True, "help": "Value of a variable; may be repeated."},
-    ("--var-file",): {"metavar": "FILE", "multiple": True, "help": "File of values of variables; may be repeated."},
+    ("--var-file",): {
+        "metavar": "FILE",
+        "type": click.Path(),
+        "multiple": True,
+        "help": "File of values of variables; may be repeated.",
+    },
     ("--master",): {"metavar": "URL", "help": "Spark master (local[*])."},
     ("--remote",): {"metavar": "URL", "help": "Spark Connect server, sc://…"},
     ("--spark-conf",): {"metavar": "K=V", "multiple": True, "help": "Any Spark setting; may be repeated."},
-    ("--java-home",): {"metavar": "DIR", "help": "Java 17 or newer to run Spark with."},
+    ("--java-home",): {"metavar": "DIR", "type": click.Path(), "help": "Java 17 or newer to run Spark with."},
     ("-v", "--verbose"): {"count": True, "help": "Say more; twice for tracebacks."},
     ("-q", "--quiet"): {"is_flag": True, "help": "Say nothing but results and errors."},
     ("--no-color",): {"is_flag": True, "help": "No colours."},
