@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conformance import Expected, Measured, measure
+from expectedyaml import log_records
 from world import World
 
 Event = dict[str, Any]
@@ -76,7 +77,122 @@ def audit_event(event: Event) -> Event:
     }
 
 
+# What the OpenTelemetry Collector reads: its attributes → columns
+
+
+def collector(names: dict[str, str]) -> Callable[[list[Path]], Expected]:
+    def expected(paths: list[Path]) -> Expected:
+        found: Expected = []
+        for path in paths:
+            for record in log_records(path.with_name(f"{path.stem}_expected.yaml")):
+                row = {names[key]: value for key, value in record.items() if key in names}
+                found.append(row | {"epoch_us(tp_timestamp)": record["timeUnixNano"] // 1000})
+        return found
+
+    return expected
+
+
+GOOGLE = {"log.record.uid": "insert_id", "gcp.resource_type": "resource.type"}
+GCP_AUDIT = GOOGLE | {
+    "gcp.audit.service.name": "service_name",
+    "gcp.audit.method.name": "method_name",
+    "gcp.audit.resource.name": "resource_name",
+    "gcp.audit.resource.location.current": "resource_location.current_locations::varchar[]",
+    "rpc.jsonrpc.error_code": "status.code",
+    "rpc.jsonrpc.error_message": "status.message",
+    "user.id": "authentication_info.principal_subject",
+    "user.email": "authentication_info.principal_email",
+    "client.address": "request_metadata.caller_ip",
+    "user_agent.original": "request_metadata.caller_supplied_user_agent",
+    "gcp.operation.id": "operation.id",
+    "gcp.operation.producer": "operation.producer",
+    "gcp.operation.first": "operation.first",
+    "gcp.operation.last": "operation.last",
+    "gcp.label.authorization.k8s.io/decision": "labels ->> '$.\"authorization.k8s.io/decision\"'",
+}
+GCP_REQUESTS = GOOGLE | {
+    "gcp.load_balancing.status.details": "status_details",
+    "gcp.load_balancing.cache.decision": "cache_decision",
+    "gcp.load_balancing.backend_target_project_number": "backend_target_project_number",
+    "network.peer.address": "http_request.remote_ip",
+    "server.address": "http_request.server_ip",
+    "http.request.method": "http_request.request_method",
+    "url.full": "http_request.request_url",
+    "http.request.size": "http_request.request_size",
+    "http.response.status_code": "http_request.status",
+    "http.response.size": "http_request.response_size",
+    "http.request.server.duration": "rtrim(http_request.latency, 's')::double",
+    "user_agent.original": "http_request.user_agent",
+    "geo.region.iso_code": "security_policy_request_data.remote_ip_info.region_code",
+    "gcp.armor.request_data.remote_ip.asn": "security_policy_request_data.remote_ip_info.asn",
+    "gcp.armor.request_data.recaptcha_action_token.score": "security_policy_request_data.recaptcha_action_token.score",
+}
+AZURE = {
+    "cloud.resource_id": "resource_id",
+    "azure.tenant.id": "tenant_id",
+    "azure.category": "category",
+    "azure.operation.name": "operation_name",
+    "azure.result.type": "status",
+    "azure.result.signature": "sub_status",
+    "azure.result.description": "description",
+    "azure.correlation_id": "correlation_id",
+    "azure.operation.duration": "duration_ms",
+    "network.peer.address": "http_request.client_ip_address",
+    "azure.identity.authorization.scope": "authorization_info.scope",
+    "azure.identity.authorization.action": "authorization_info.action",
+    "azure.identity.authorization.evidence.role": "authorization_info.role",
+    "azure.identity.issuer": "claims ->> 'iss'",
+    "azure.identity.application.id": "claims ->> 'appid'",
+}
+
+
+# What the records themselves say, where no one else has read them
+
+
+def google_entries(paths: list[Path]) -> Expected:
+    return [
+        {
+            "insert_id": event["insertId"],
+            "log_name": event["logName"],
+            "method_name": at(event, "protoPayload", "methodName"),
+            "resource_name": at(event, "protoPayload", "resourceName"),
+            "authentication_info.principal_email": at(event, "protoPayload", "authenticationInfo", "principalEmail"),
+            "request_metadata.caller_ip": at(event, "protoPayload", "requestMetadata", "callerIp"),
+            "status.code": at(event, "protoPayload", "status", "code"),
+            "severity": event.get("severity"),
+        }
+        for event in events(paths)
+    ]
+
+
+def azure_sdk(paths: list[Path]) -> Expected:
+    return [
+        {
+            "event_data_id": event["event_data_id"],
+            "operation_name": event["operation_name"]["value"],
+            "status": event["status"]["value"],
+            "category": event["category"]["value"],
+            "resource_type": event["resource_type"]["value"],
+            "resource_group_name": event["resource_group_name"],
+            "caller": event["caller"],
+            "http_request.client_ip_address": event["http_request"]["client_ip_address"],
+            "authorization_info.action": event["authorization"]["action"],
+            "correlation_id": event["correlation_id"],
+            "properties": None if event["properties"] is None else json.dumps(event["properties"]),
+        }
+        for event in events(paths)
+    ]
+
+
+GCP = "otel-contrib/googlecloudlogentryencodingextension/testdata"
+ACTIVITY = "otel-contrib/azureencodingextension/internal/unmarshaler/logs/testdata/activitylogs"
 CASES = [
+    Case("gcp_audit_log", f"{GCP}/auditlog/*.json", collector(GCP_AUDIT)),
+    Case("gcp_audit_log", "plaso-test-data/jsonl/gcp_logging.jsonl", google_entries),
+    Case("gcp_requests_log", f"{GCP}/apploadbalancer/*.json", collector(GCP_REQUESTS)),
+    Case("gcp_requests_log", f"{GCP}/armorlog/*.json", collector(GCP_REQUESTS)),
+    Case("azure_activity_log", f"{ACTIVITY}/*.json", collector(AZURE)),
+    Case("azure_activity_log", "plaso-test-data/jsonl/azure_activity_log.jsonl", azure_sdk),
     Case("kubernetes_audit_log", "k8saudit-falco/*.json", kubernetes, bad=1),
     Case("kubernetes_audit_log", "k8saudit-audit2rbac/demo.log", kubernetes),
     Case("kubernetes_audit_log", "k8saudit-sysdig-aks/*.json", aks),

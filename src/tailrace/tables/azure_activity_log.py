@@ -1,0 +1,118 @@
+"""Azure activity log, as storage accounts, Event Hubs and the Monitor API write it: one row per event."""
+
+from tailrace.core import Common, Json, Sql, Table, camel, col, struct
+
+CLAIM = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/"
+
+
+def given(name: str, *others: str) -> str:
+    """A field as Azure spells it, or as its SDK does; the API puts some into an object with their translation."""
+    names = dict.fromkeys((camel(name), name))
+    texts = [f"case when {n} like '{{%' then try({n} ->> 'value') else {n} end" for n in names]
+    return f"coalesce({', '.join([*texts, *others])})"
+
+
+def inside(holder: str, key: str, *others: str) -> str:
+    """A field of an object that one of two spellings names."""
+    texts = [f"""try("{n}" ->> '{k}')""" for n, k in {camel(holder): camel(key), holder: key}.items()]
+    return f"coalesce({', '.join([*texts, *others])})"
+
+
+def part_of_id(name: str, pattern: str) -> str:
+    """A field that the storage shape only tells as part of the resource's id."""
+    return given(name, f"nullif(regexp_extract({given('resource_id')}, '(?i){pattern}', 1), '')")
+
+
+def moment(text: str) -> str:
+    """A time with any offset, as UTC."""
+    return f"try_cast({text} as timestamptz) at time zone 'UTC'"
+
+
+AUTHORIZATION = f"""{{
+  'action': {inside("authorization", "action", "identity ->> '$.authorization.action'")},
+  'scope': {inside("authorization", "scope", "identity ->> '$.authorization.scope'")},
+  'role': {inside("authorization", "role", "identity ->> '$.authorization.evidence.role'")}
+}}"""
+HTTP_REQUEST = f"""{{
+  'client_ip_address': {inside("http_request", "client_ip_address", "callerIpAddress")},
+  'client_request_id': {inside("http_request", "client_request_id")},
+  'method': {inside("http_request", "method")},
+  'uri': {inside("http_request", "uri")}
+}}"""
+CLAIMS = "coalesce(try(claims::json), identity -> '$.claims')"
+CALLER = f"""coalesce(caller, {CLAIMS} ->> 'name', {CLAIMS} ->> '$."{CLAIM}upn"', {CLAIMS} ->> 'appid')"""
+MAILS = f"list_filter([caller, claims ->> '$.\"{CLAIM}emailaddress\"'], lambda name: contains(name, '@'))"
+
+TABLE = Table(
+    name="azure_activity_log",
+    doc="Operations on Azure resources from the outside, and what happened to the resources.",
+    format=Json(records="records", unwrap=("value",)),
+    columns=(
+        col("event_timestamp", "timestamp", sql=moment(given("event_timestamp", "time")), doc="When it was, UTC."),
+        col(
+            "submission_timestamp",
+            "timestamp",
+            sql=moment(given("submission_timestamp")),
+            doc="When it could be queried.",
+        ),
+        col("category", sql=given("category"), doc="Administrative, Security, ServiceHealth, Alert, Policy …"),
+        col(
+            "operation_name", sql=given("operation_name"), doc="What was done, such as Microsoft.Compute/disks/delete."
+        ),
+        col("event_name", sql=given("event_name", given("operation_name")), doc="BeginRequest, EndRequest …"),
+        col("status", sql=given("status", "resultType"), doc="Started, Succeeded, Failed, Active, Resolved …"),
+        col(
+            "sub_status", sql=given("sub_status", "resultSignature"), doc="More on the status, such as the HTTP status."
+        ),
+        col("level", doc="Critical, Error, Warning, Informational."),
+        col("caller", sql=CALLER, doc="User, or application, that did it."),
+        col("resource_id", sql=given("resource_id"), doc="Resource that it was done to."),
+        col("resource_group_name", sql=part_of_id("resource_group_name", "/resourceGroups/([^/]+)"), doc="Its group."),
+        col("resource_provider_name", sql=part_of_id("resource_provider_name", "/providers/([^/]+)"), doc="Its kind."),
+        col("resource_type", sql=part_of_id("resource_type", "/providers/([^/]+/[^/]+)"), doc="Its type."),
+        col("subscription_id", sql=part_of_id("subscription_id", "/subscriptions/([^/]+)"), doc="Its subscription."),
+        col(
+            "tenant_id",
+            sql=given("tenant_id", "properties ->> 'TenantID'", "properties ->> 'TenantId'"),
+            doc="Tenant of the subscription.",
+        ),
+        col(
+            "authorization_info",
+            struct(
+                col("action", doc="Permission that was needed."), col("scope"), col("role", doc="Role that gave it.")
+            ),
+            sql=AUTHORIZATION,
+            doc="Why it was allowed.",
+        ),
+        col(
+            "http_request",
+            struct(col("client_ip_address"), col("client_request_id"), col("method"), col("uri")),
+            sql=HTTP_REQUEST,
+            doc="Request through which it was done.",
+        ),
+        col("claims", "json", sql=CLAIMS, doc="Claims of the token that was used."),
+        col("properties", "json", decode="json", doc="What else the event tells, by category."),
+        col("identity", "json", doc="Authorization and claims, as storage accounts hold them."),
+        col("correlation_id", sql=given("correlation_id"), doc="Id that the events of one operation share."),
+        col("operation_id", sql=given("operation_id"), doc="Id that the events of one step share."),
+        col("event_data_id", sql=given("event_data_id"), unique=True, doc="Id of the event."),
+        col("id", sql="coalesce(id, correlationId)", doc="Id of the event with its resource, or of the operation."),
+        col("description", sql="coalesce(nullif(description, ''), resultDescription)", doc="The event in a sentence."),
+        col("duration_ms", "bigint", src="durationMs", doc="Milliseconds that it took."),
+    ),
+    common=Common(
+        time=("event_timestamp", "submission_timestamp"),
+        source_ip="http_request.client_ip_address",
+        ips=("http_request.client_ip_address",),
+        akas=("resource_id",),
+        emails=(Sql(MAILS),),
+        usernames=("caller",),
+    ),
+    file_layout=(
+        (
+            "azure_blob_storage",
+            "/SUBSCRIPTIONS/%{DATA:subscription_id}/y=%{YEAR:year}/m=%{MONTHNUM:month}/d=%{MONTHDAY:day}/"
+            "h=%{HOUR:hour}/m=%{MINUTE:minute}/%{DATA:filename}.json",
+        ),
+    ),
+)
