@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from configtold import loaded, refused, told
+from configtold import loaded, refused, told, with_defaults
 from windowqueries import COUNTED, FILTERED, ONE_TABLE, PASS_THROUGH, PLACEHOLDERS, SAMPLED
-
-from tailrace.config.others import with_defaults
 
 SHORT = """
 [sinks.parquet]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from configtold import loaded, refused, told
+from configtold import loaded, refused, told, with_defaults
 from documents import (
     ARCHIVE,
     ARCHIVE_BECAME,
@@ -16,8 +16,6 @@ from documents import (
     NETLOG_SOURCES,
     STREAM_SOURCE,
 )
-
-from tailrace.config.others import with_defaults
 
 AROUND = CONNECTIONS + CUSTOM_TABLE + NETLOG_FORMATS
 STREAMS = f"""

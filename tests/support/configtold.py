@@ -10,6 +10,7 @@ from textwrap import dedent
 import pytest
 
 from tailrace.config import Config, ConfigErrors, OtherBlock, PartitionSpec, Reference, SourceSpec
+from tailrace.config.declare import BLOCK_TYPES
 from tailrace.config.load import load_texts
 from tailrace.config.places import Text
 from tailrace.core.formats import Format, Grok, Layout, Regex
@@ -27,6 +28,13 @@ def told(config: Config) -> list[str]:
     """Partitions, then the other blocks, one line each; what belongs to a block is indented below it."""
     lines = [line for partition in config.partitions for line in _partition(partition)]
     return lines + [line for block in config.others for line in _other(block)]
+
+
+def with_defaults(block: OtherBlock) -> dict[str, object]:
+    """What holds for a block: what was given, and else what is declared."""
+    kind = BLOCK_TYPES[block.kind]
+    declared = {**kind.attributes, **(kind.types[block.type].attributes if block.type else {})}
+    return {name: attr.default for name, attr in declared.items() if attr.default is not None} | dict(block.args)
 
 
 def refused(*texts: str) -> list[str]:

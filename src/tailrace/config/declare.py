@@ -50,8 +50,8 @@ TABLE: Attrs = {
 }
 WORKSPACE: Attrs = {
     "base": Attr("reference", "Another workspace whose settings hold unless set here.", to=("workspace",)),
-    "path": Attr("text", "Where the lake lies: a directory or a URL."),
-    "connection": Attr("reference", "Credentials for the path.", to=("connection",)),
+    "path": Attr("text", "Where the lake lies: a directory or a URL.", active=False),
+    "connection": Attr("reference", "Credentials for the path.", to=("connection",), active=False),
     "lookback": Attr("duration", "How far first collections go back.", default="30d", active=False),
     "retention": _RETENTION,
     "prefer_plugins": Attr("texts", "Packages that win when two provide one name.", active=False),

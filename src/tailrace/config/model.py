@@ -84,7 +84,7 @@ class OtherBlock:
     name: str
     "Empty where it needs none."
     args: Mapping[str, Value]
-    "What was given; `with_defaults` adds the rest."
+    "What was given; what holds otherwise is declared."
     blocks: tuple[OtherBlock, ...]
     where: Where
 

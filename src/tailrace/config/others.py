@@ -11,14 +11,7 @@ from tailrace.config.names import Names
 from tailrace.config.places import Report, Where
 from tailrace.config.rules import check_rules
 from tailrace.config.syntax import Block
-from tailrace.config.values import Settings, Value, called, settings_of
-
-
-def with_defaults(block: OtherBlock) -> dict[str, Value]:
-    """What holds for a block: what was given, and else what is declared."""
-    declared = _attributes(_inner_type(block.kind), block.type)
-    defaults = {name: attr.default for name, attr in declared.items() if attr.default is not None}
-    return {**defaults, **block.args}
+from tailrace.config.values import Settings, called, settings_of
 
 
 class Others:
@@ -58,7 +51,7 @@ class Others:
         type_name, name = named
         own = kind.types[type_name] if type_name else kind
         inner_types = {**kind.blocks, **own.blocks}
-        inner = [self._inner(child, inner_types, kind) for child in block.blocks]
+        inner = [self._inner(child, inner_types) for child in block.blocks]
         inner += self._maps(settings, inner_types, _attributes(kind, type_name))
         what = f"{type_name} {kind.name}".strip()
         require(own, what, filled(block.attributes, settings), block.where, self.report)
@@ -67,7 +60,7 @@ class Others:
         spec = OtherBlock(kind.name, type_name, name, values, blocks, block.where)
         return check_rules(spec, settings, self.report)
 
-    def _inner(self, block: Block, known: dict[str, BlockType], outer: BlockType) -> OtherBlock | None:
+    def _inner(self, block: Block, known: dict[str, BlockType]) -> OtherBlock | None:
         if block.kind not in known:
             self.report.unknown(block.where, "block", block.kind, known)
             return None
@@ -76,9 +69,9 @@ class Others:
     def _maps(self, settings: Settings, known: dict[str, BlockType], declared: Attrs) -> list[OtherBlock | None]:
         """`sampling = { … }` means the block of that name."""
         found: list[OtherBlock | None] = []
-        for name in known.keys() & settings.keys() - declared.keys():
+        for name in [name for name in settings if name in known and name not in declared]:
             setting = settings.pop(name)
-            if not isinstance(setting.value, dict):
+            if not isinstance(setting.value, dict) or known[name].types:
                 message = f"'{name}' must be a block, not {called(setting.value)}"
                 self.report.error(setting.where, message, "wrong-type", f"write {name} {{ … }}")
                 continue
@@ -119,13 +112,6 @@ class Others:
 
 def _attributes(kind: BlockType, type_name: str) -> Attrs:
     return {**kind.attributes, **(kind.types[type_name].attributes if type_name else {})}
-
-
-def _inner_type(name: str) -> BlockType:
-    if name in BLOCK_TYPES:
-        return BLOCK_TYPES[name]
-    inner = (kind.blocks for kind in BLOCK_TYPES.values())
-    return next(blocks[name] for blocks in inner if name in blocks)
 
 
 def as_tier(block: Block) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tailrace.config.places import SECRET_NAME, Where
+from tailrace.config.places import Where
 
 REFERENCES = frozenset(
     {
@@ -90,15 +90,6 @@ def settings_of(given: dict[str, Value], setting: Setting) -> Settings:
     places = given.places if isinstance(given, Object) else {}
     here = (setting.where, setting.where)
     return {name: Setting(name, value, *places.get(name, here)) for name, value in given.items()}
-
-
-def hide_secrets(name: str, value: Value) -> Value:
-    """Wrap texts whose name says that they are secret."""
-    if isinstance(value, dict):
-        return {key: hide_secrets(f"{name}.{key}", inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [hide_secrets(name, inner) for inner in value]
-    return Secret(value) if isinstance(value, str) and SECRET_NAME.search(name) else value
 
 
 def plain(value: Value) -> Value:

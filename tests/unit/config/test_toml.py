@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from configtold import with_defaults
 
 from tailrace.config import ConfigErrors
-from tailrace.config.others import with_defaults
 
 
 @pytest.fixture
