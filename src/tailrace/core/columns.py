@@ -47,7 +47,8 @@ class Column:
     "DuckDB's spelling in lower case (`bigint`, `varchar[]`, `json`, `decimal(18,2)`), or a struct."
     src: str | None = None
     """Source field or key; by default the column's name, rewritten by the format's `keys` rule. In JSON `/a/b` points
-    at `b` inside the object `a`."""
+    at `b` inside the object `a`, `*` at all of an object that has no column; `/tp_envelope/a` at `a` in the envelope
+    that the record came in."""
     doc: str = ""
     sql: str | None = None
     "A DuckDB expression over source fields; excludes `src`."
@@ -101,6 +102,11 @@ def leaves(columns: tuple[Column, ...], prefix: str = "") -> Iterator[tuple[str,
 def is_column_name(name: str) -> bool:
     """Can a column be called so? Not empty, no blanks around it, no control characters in it."""
     return bool(name) and name == name.strip() and not _CONTROL.search(name)
+
+
+def pascal(name: str) -> str:
+    """`product_arn` → `ProductArn`."""
+    return "".join(word[:1].upper() + word[1:] for word in name.split("_"))
 
 
 def camel(name: str) -> str:

@@ -13,9 +13,9 @@ from msgspec import UNSET, Raw, UnsetType
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Positions
-from tailrace.formats.json_columns import columns_of, extra_of
-from tailrace.formats.json_fit import UNREADABLE, Notes, fit_record, mended, settle
-from tailrace.formats.json_struct import Keys, top_level
+from tailrace.formats.json_columns import columns_of, extra_of, rest_of
+from tailrace.formats.json_fit import UNREADABLE, Notes, decapitalized, fit_record, mended, settle
+from tailrace.formats.json_struct import REST, Keys, top_level
 from tailrace.formats.json_unwrap import Tree, Unwrapped, Unwrapper
 
 LEARNED_PLACES = 32
@@ -54,7 +54,9 @@ class Cascade:
         self._records = 0
         self._seen: Counter[Keys] = Counter()
         self._learned: frozenset[Keys] = frozenset()
-        self._unwrapper = Unwrapper(fmt.unwrap) if fmt.unwrap else None
+        inside = any((column.src or "").startswith(f"/{ENVELOPE}/") for column in table.columns)
+        self._rest = next((column.name for column in table.columns if column.src == REST), None)
+        self._unwrapper = Unwrapper(fmt.unwrap, ENVELOPE if inside else None) if fmt.unwrap else None
         self.raws_at = _at_path(path, Raw)
         self._prepare()
 
@@ -157,6 +159,8 @@ class Cascade:
         return struct
 
     def _field_by_field(self, raw: bytes, row: int, notes: Notes, strange: bool) -> Any:
+        if self._format.keys == "camel":
+            raw = _any_spelling(raw)
         struct = fit_record(self.level, raw, row, notes)
         if strange and not any(getattr(struct, name) is not None for name in struct.__struct_fields__):
             raise Refused(f"json: neither a record nor an object with '{'.'.join(self._path)}'")
@@ -166,6 +170,8 @@ class Cascade:
         """The columns of decoded records; what was learned from them serves the next ones."""
         settle(self.level, rows.structs, rows.notes)
         columns = columns_of(self.level, rows.structs, rows.notes)
+        if self._rest is not None:
+            columns[self._rest] = rest_of(rows.notes, len(rows.structs), (ENVELOPE,))
         extra, flagged = extra_of(rows.notes, len(rows.structs))
         self._learn(rows)
         return Batch(columns, rows.positions, rows.raw, extra, flagged, rows.bad, rows.skipped)
@@ -210,6 +216,13 @@ def at_path(document: Any, path: Keys) -> Any:
         if document is None:
             return []
     return document
+
+
+def _any_spelling(raw: bytes) -> bytes:
+    try:
+        return decapitalized(raw)
+    except (ValueError, RecursionError):
+        return raw
 
 
 def _lazily(raws: Callable[[], Sequence[bytes]]) -> Callable[[int], bytes]:

@@ -194,6 +194,19 @@ def _without(texts: pa.Array, markers: frozenset[str] | set[str]) -> pa.Array:
     return pc.if_else(means_null, pa.scalar(None, pa.string()), texts) if pc.any(means_null).as_py() else texts
 
 
+def rest_of(notes: Notes, rows: int, stay: tuple[str, ...]) -> pa.Array:
+    """Fields without a column as a column of their own, and no longer told beside it, but for those that stay."""
+    texts: list[bytes | None] = [None] * rows
+    for row, tree in list(notes.unknowns.items()):
+        rest = {key: value for key, value in tree.items() if key not in stay}
+        if rest:
+            texts[row] = msgspec.json.encode(rest, order="sorted")
+        notes.unknowns[row] = {key: value for key, value in tree.items() if key in stay}
+        if not notes.unknowns[row]:
+            del notes.unknowns[row]
+    return pa.array(texts, pa.binary()).cast(pa.string())
+
+
 def extra_of(notes: Notes, rows: int) -> tuple[pa.Array | None, int]:
     """`tp_extra` as JSON text, and how many rows hold a misfit."""
     if not (notes.unknowns or notes.misfits):

@@ -12,7 +12,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import Meta, Raw
 
-from tailrace.core import Column, Json, Jsonl, Struct, Table, camel
+from tailrace.core import Column, Json, Jsonl, Struct, Table, camel, pascal
 from tailrace.core.arrow import arrow_type
 from tailrace.core.columns import SYNONYMS
 from tailrace.formats.duck import con
@@ -29,6 +29,8 @@ _RANGES = {
     "usmallint": (0, 2**16 - 1),
     "uinteger": (0, 2**32 - 1),
 }
+REST = "*"
+"`src` of a JSON column that takes all fields without a column."
 Placed = tuple[Column, Keys]
 "A column and where its value stands, seen from the object it is declared in."
 _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
@@ -82,13 +84,13 @@ class Level:
 def top_level(table: Table, fmt: Json | Jsonl, learned: frozenset[Keys] = frozenset()) -> Level:
     """The structs of a table. `learned` places are taken as Raw, whether they have a column or not."""
     return _Levels(table, fmt, learned).level(
-        tuple(c for c in table.columns if c.sql is None), sources=source_keys(table)
+        tuple(c for c in table.columns if c.sql is None and c.src != REST), sources=source_keys(table)
     )
 
 
 class _Levels:
     def __init__(self, table: Table, fmt: Json | Jsonl, learned: frozenset[Keys]) -> None:
-        self._camel = fmt.keys == "camel"
+        self._spell = {"camel": camel, "pascal": pascal}.get(fmt.keys, str)
         self._mapped = dict(fmt.field_map)
         self._learned = learned
         self._forbid = bool(table.keep or fmt.unwrap)
@@ -104,7 +106,7 @@ class _Levels:
         src = self._mapped.get(prefix + column.name) or column.src
         if src and src.startswith("/"):
             return tuple(token.replace("~1", "/").replace("~0", "~") for token in src[1:].split("/"))
-        return (src or (camel(column.name) if self._camel else column.name),)
+        return (src or self._spell(column.name),)
 
     def _made(self, placed: list[Placed], keys: Keys, prefix: str, sources: tuple[str, ...] = ()) -> Level:
         fields = [self._field(column, (*keys, *place), prefix) for column, place in placed if len(place) == 1]
