@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailrace.cli.completing import complete_selectors
-from tailrace.cli.options import Context, everywhere
+from tailrace.cli.options import Context, everywhere, report_option
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
 @click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
 @click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Exit 4 when more rows are quarantined.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="How to print the summary.")
+@report_option
 @click.option("--progress/--no-progress", default=None, help="Live progress; by default on a terminal only.")
 @everywhere
 def command(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.options import Context, output_option, report_option, without_spark
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
@@ -23,7 +23,7 @@ def command() -> None:
 
 
 @command.command("validate")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="Form of the report.")
+@report_option
 @without_spark()
 def validate(context: Context, output: str) -> None:
     """Find all that is wrong with the configuration, at once, before anything is collected.

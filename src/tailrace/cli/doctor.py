@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.options import Context, without_spark
+from tailrace.cli.options import Context, report_option, without_spark
 
 if TYPE_CHECKING:
     from tailrace.config import Config, PartitionSpec
@@ -33,7 +33,7 @@ class Finding:
 
 
 @click.command("doctor")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", help="Form of the report.")
+@report_option
 @without_spark("--master", "--java-home")
 def command(context: Context, output: str) -> None:
     """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM."""

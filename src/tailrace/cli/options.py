@@ -86,6 +86,12 @@ _OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
 _SPARK = frozenset({"--master", "--remote", "--spark-conf", "--java-home"})
 
 
+def report_option(function: F) -> F:
+    """`--output` of commands that tell how something went: no table in it has lines."""
+    forms = click.Choice(("table", "pretty", "plain", "json"))
+    return click.option("--output", type=forms, default="table", help="Form of the report.")(function)
+
+
 def output_option(function: F) -> F:
     """`--output` of everything that lists or shows."""
     return click.option("--output", type=click.Choice(FORMS), default="table", help="Form of the answer.")(function)

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.options import Context, without_spark
+from tailrace.cli.options import Context, output_option, without_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tailrace.core import Table
 
-FORMS = ["table", "json", "jsonl", "csv", "line"]
-
 
 @click.command("query")
 @click.argument("texts", metavar="[SQL|FILE|-]...", nargs=-1)
-@click.option("--output", type=click.Choice(FORMS), default="table", help="Form of the answer.")
+@output_option
 @without_spark()
 def command(context: Context, texts: tuple[str, ...], output: str) -> None:
     """Answer SQL over the lake, in DuckDB's dialect.

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from decimal import Decimal
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TextIO
 
 from tailrace.query.engine import Result
@@ -44,6 +44,16 @@ def _all(first: list[list[str]], rest: Iterator[tuple[Any, ...]]) -> Iterator[li
     yield from first
     for row in rest:
         yield [_cell(v) for v in row]
+
+
+def _plain(result: Result, out: TextIO) -> None:
+    """The same without lines."""
+    first = [[_cell(v) for v in row] for row in islice(result.rows, WIDTH_FROM)]
+    names = [_cell(name) for name in result.columns]
+    widths = [max(map(width, column)) for column in zip(names, *first, strict=True)]
+    for row in chain([names], _all(first, result.rows)):
+        out.write("  ".join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip())
+        out.write("\n")
 
 
 def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
@@ -108,6 +118,8 @@ def _lines(result: Result, out: TextIO) -> None:
 
 RENDERERS: dict[str, Callable[[Result, TextIO], None]] = {
     "table": _table,
+    "pretty": _table,
+    "plain": _plain,
     "json": _json,
     "jsonl": _jsonl,
     "csv": _csv,

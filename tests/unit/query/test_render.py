@@ -51,6 +51,11 @@ def test_wide_characters_keep_the_table_straight() -> None:
     assert {width(line) for line in lines} == {9}
 
 
+def test_plain_is_the_table_without_lines() -> None:
+    assert shown("plain", ["name", "n"], ("a", 1), ("long", 20)) == "name  n\na     1\nlong  20\n"
+    assert shown("pretty", ["a"], ("x",)) == shown("table", ["a"], ("x",))
+
+
 @pytest.mark.parametrize("output", ["table", "line"])
 def test_control_characters_do_not_reach_the_terminal(output: str) -> None:
     nasty = "\x1b[2J\x9b1m\r\n\t\u202e\0"
