@@ -1,7 +1,7 @@
 """The nouns of Tailrace. No I/O, no Spark, nothing heavy to import."""
 
 from tailrace.core.artifact import Artifact
-from tailrace.core.columns import Column, Struct, camel, col, leaves, struct
+from tailrace.core.columns import Column, Struct, camel, col, leaves, pascal, struct
 from tailrace.core.errors import (
     ConfigError,
     DataError,
@@ -14,17 +14,21 @@ from tailrace.core.errors import (
     UsageError,
 )
 from tailrace.core.formats import (
+    Avro,
     Delimited,
     Format,
     Grok,
     Json,
     Jsonl,
     Layout,
+    Otlp,
     Pairs,
+    Parquet,
     Preset,
     Regex,
     Syslog,
     W3c,
+    Xml,
     Zeek,
 )
 from tailrace.core.ranges import TimeRange, parse_time
@@ -34,6 +38,7 @@ __all__ = [
     "TP_COLUMNS",
     "Artifact",
     "At",
+    "Avro",
     "Column",
     "Common",
     "ConfigError",
@@ -46,7 +51,9 @@ __all__ = [
     "LakeError",
     "Layout",
     "LockedError",
+    "Otlp",
     "Pairs",
+    "Parquet",
     "Preset",
     "QueryError",
     "Regex",
@@ -61,10 +68,12 @@ __all__ = [
     "TooManyBadRows",
     "UsageError",
     "W3c",
+    "Xml",
     "Zeek",
     "camel",
     "col",
     "leaves",
     "parse_time",
+    "pascal",
     "struct",
 ]

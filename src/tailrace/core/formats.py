@@ -12,7 +12,8 @@ class Json:
     records: str = ""
     "Dotted path of the array that holds the records, such as `Records`; empty = the document itself."
     keys: str = "same"
-    "`same`: a column's key is its name; `camel`: `event_time` is read from `eventTime`."
+    """`same`: a column's key is its name; `camel`: `event_time` is read from `eventTime`, and from `EventTime` where a
+    record has all its keys so; `pascal`: from `EventTime` alone."""
     field_map: tuple[tuple[str, str], ...] = ()
     "Column → source key, from a `format` block."
     unwrap: tuple[str, ...] = ()
@@ -111,7 +112,7 @@ class Pairs:
     """Keys with values."""
 
     dialect: str = "logfmt"
-    "`logfmt` (`a=1 b=\"x y\"`), `ltsv` (`a:1`, tabs between), `cef` or `leef`."
+    '`logfmt` (`a=1 b="x y"`), `ltsv` (`a:1`, tabs between), `cef` or `leef`.'
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,42 @@ class Zeek:
     """Zeek's own logs: tab-separated with `#fields` and `#types` lines, or one JSON object per line."""
 
 
-Format = Json | Jsonl | Delimited | Layout | Grok | Regex | Syslog | W3c | Pairs | Zeek
+@dataclass(frozen=True, slots=True)
+class Otlp:
+    """Logs of OpenTelemetry's protocol: JSON, JSON lines, or protobuf (one message, or several with their lengths)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parquet:
+    """Parquet files: a row of theirs is a record."""
+
+    field_map: tuple[tuple[str, str], ...] = ()
+    "Column → source field."
+
+
+@dataclass(frozen=True, slots=True)
+class Avro:
+    """Avro object container files."""
+
+    keys: str = "same"
+    field_map: tuple[tuple[str, str], ...] = ()
+    "As in `Json`."
+
+
+@dataclass(frozen=True, slots=True)
+class Xml:
+    """XML elements: each one of that name is a record, wherever it stands."""
+
+    record: str
+    "Name of the element, without its namespace."
+    named_by: str = ""
+    'An attribute that names an element better than its tag: `<Data Name="x">` is read as `<x>`.'
+    keys: str = "same"
+    field_map: tuple[tuple[str, str], ...] = ()
+    "As in `Json`."
+
+
+Format = Json | Jsonl | Delimited | Layout | Grok | Regex | Syslog | W3c | Pairs | Zeek | Otlp | Parquet | Avro | Xml
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from tailrace.formats.json_struct import Field, Keys, Level
+from tailrace.formats.json_struct import REST, Field, Keys, Level
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 MISFIT = "tp_misfit"
@@ -22,6 +22,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _LIST = msgspec.json.Decoder(list[Raw])
 _TEXT = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
+_CAPITAL = re.compile(rb'\s*\{\s*"[A-Z]')
 _SURROGATES = re.compile("[\ud800-\udfff]")
 Tree = dict[str, Any]
 
@@ -101,14 +102,28 @@ def _has_late(level: Level) -> bool:
 
 def _fit_object(level: Level, values: dict[str, Raw], keys: Keys, row: int, notes: Notes) -> Any:
     fitted: dict[str, Any] = {}
+    others: dict[str, Raw] | None = {} if REST in level.by_key else None
     for key, raw in values.items():
         fields = level.by_key.get(key)
+        if fields is None and others is not None:
+            others[key] = raw
+            continue
         if fields is None:
             notes.unknown(row, (*keys, key), raw)
             continue
         for field in fields:
             fitted[field.attribute] = fit(field, raw, row, notes)
+    if others:
+        fitted[level.by_key[REST][0].attribute] = _together(others)
     return level.struct(**fitted)
+
+
+def _together(others: dict[str, Raw]) -> Raw:
+    """What has no column of its own in one value; an object that is all there is stands for itself."""
+    first, *more = others.values()
+    if not more and bytes(first)[:1] == b"{":
+        return first
+    return Raw(msgspec.json.encode(others))
 
 
 def fit(field: Field, raw: Raw, row: int, notes: Notes) -> Any:
@@ -216,6 +231,24 @@ def mended(raw: bytes) -> bytes | None:
         return _SURROGATES.sub("\ufffd", json.dumps(value, ensure_ascii=False)).encode()
     except (ValueError, RecursionError):
         return None
+
+
+def decapitalized(raw: bytes) -> bytes:
+    """A record whose keys all begin with a capital, with small ones at every level; any other as it is."""
+    if not _CAPITAL.match(raw):
+        return raw
+    record = json.loads(raw)
+    if not all(key[:1].isupper() for key in record):
+        return raw
+    return json.dumps(_small(record), ensure_ascii=False).encode()
+
+
+def _small(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_small(item) for item in value]
+    if isinstance(value, dict):
+        return {key[:1].lower() + key[1:]: _small(inner) for key, inner in value.items()}
+    return value
 
 
 def _null(_word: str) -> None:

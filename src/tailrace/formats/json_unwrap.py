@@ -40,7 +40,9 @@ class Unwrapper:
     A path is tried only where its first key occurs at all, so records without envelopes cost one search a block.
     """
 
-    def __init__(self, paths: Sequence[str]) -> None:
+    def __init__(self, paths: Sequence[str], inside: str | None = None) -> None:
+        """`inside`: the key under which a record gets what stood around it, for a table that has columns of that."""
+        self._inside = inside
         split = [tuple(path.split(".")) for path in paths]
         self._paths = tuple((json.dumps(path[0]).encode(), path) for path in split)
         self.keys = frozenset(path[0] for path in split)
@@ -56,7 +58,9 @@ class Unwrapper:
         origins: list[tuple[int, int]] = []
         for number, record in enumerate(records):
             for part, (inner, envelope) in enumerate(self._opened(bytes(record), {}, _DEPTH)):
-                if envelope:
+                if envelope and self._inside and inner[:1] == b"{":
+                    inner = _with(inner, self._inside, envelope)
+                elif envelope:
                     envelopes[len(found)] = envelope
                 found.append(inner)
                 origins.append((number, part))
@@ -81,6 +85,14 @@ class Unwrapper:
                 if held:
                     return held
         return None
+
+
+def _with(record: bytes, key: str, value: Tree) -> bytes:
+    """The record with one more member, its first."""
+    rest = record[1:].lstrip()
+    return b"".join(
+        (b"{", json.dumps(key).encode(), b":", msgspec.json.encode(value), b"" if rest == b"}" else b",", rest)
+    )
 
 
 def _at(values: dict[str, Raw], path: tuple[str, ...]) -> list[Held] | None:
