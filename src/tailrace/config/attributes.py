@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Collection, Mapping
@@ -236,7 +237,7 @@ def _chosen(setting: Setting, value: str, attr: Attr, report: Report) -> str:
 
 
 def _number(setting: Setting, value: float, attr: Attr, report: Report) -> Value:
-    if value < attr.least:
+    if not attr.least <= value < math.inf:
         message = f"'{setting.name}' must be at least {attr.least:g}, not {value:g}"
         raise report.make(
             setting.where, message, "wrong-value", f"write {setting.name} = {attr.default or attr.least:g}"

@@ -30,11 +30,14 @@ def parse_toml(text: Text, report: Report) -> Block:
         tables = tomllib.loads(text.data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         report.error(text.where(error.start), "the file is not UTF-8", "encoding", "save it as UTF-8")
+        report.misses(text.data)
         return whole
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         found = _ERROR.fullmatch(str(error))
         where = Where(text.file, int(found["line"]), int(found["column"])) if found else text.where(0)
-        report.error(where, f"not TOML: {found['what'] if found else error}", "syntax")
+        hint = "write [sinks.name] and below it key = value, texts between quotes"
+        report.error(where, f"not TOML: {found['what'] if found else error}", "syntax", hint)
+        report.misses(text.data)
         return whole
     reader = _Reader(text, report)
     return Block("", (), (), text.where(0), {}, tuple(reader.blocks(tables)), 0, len(text.data))

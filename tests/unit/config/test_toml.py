@@ -1,9 +1,16 @@
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import datetime
+
 import pytest
 from configtold import with_defaults
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tailrace.config import ConfigErrors
+from tailrace.config.load import load_texts
+from tailrace.config.places import Text
 
 
 @pytest.fixture
@@ -81,7 +88,45 @@ def test_errors_name_line_and_column(load_toml, text, message):
     assert str(problem).split("live.toml:")[1].startswith(message)
 
 
+def test_what_leads_into_a_broken_file_is_not_blamed(load_toml):
+    with pytest.raises(ConfigErrors) as raised:
+        load_toml("[sinks.parquet]\npath = \n", 'listener "http" {\n sinks = [sink.parquet]\n}')
+    assert [problem.code for problem in raised.value.errors] == ["config.syntax"]
+
+
 def test_not_utf8(tmp_path, load_path):
     (tmp_path / "a.toml").write_bytes(b'[sinks.parquet]\npath = "\xff"\n')
     with pytest.raises(ConfigErrors, match=r"a\.toml:2:9: the file is not UTF-8"):
         load_path(tmp_path / "a.toml")
+
+
+WHOLE = """
+[sinks.parquet]
+type = "parquet"
+path = 'parquet/'
+row_group_size = 1_000
+enabled = true
+
+[[sinks.parquet.transform]]
+type = "sample"
+rate = 0.5
+
+[windows."w"]
+base_uri = "/otap"
+start_at = 2024-01-31T15:04:05Z
+sampling = { sample_size = 100, seed = nan }
+"""
+
+
+@given(
+    at=st.integers(0, len(WHOLE)),
+    length=st.integers(0, 12),
+    text=st.sampled_from(
+        ["", "[", "]]", "=", '"', "\n", "nan", "-inf", "9" * 5000, "{}", "[[sinks.x]]\n", "\0", "é", "."]
+    ),
+)
+def test_any_text_loads_or_is_refused(at, length, text):
+    data = WHOLE[:at] + text + WHOLE[at + length :]
+    with suppress(ConfigErrors):
+        config = load_texts([Text("a.toml", data.encode())], now=datetime(2024, 3, 31), environ={})
+        assert {block.kind for block in config.others} <= {"sink", "window"}
