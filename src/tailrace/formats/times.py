@@ -93,7 +93,10 @@ def _epochs(values: pa.Array, spelled: str) -> pa.Array:
         if pc.all(whole).as_py():
             return _epochs(counts, spelled)
         others = _asked(pc.if_else(whole, None, values), "try_cast(v as double)")
-        return pc.if_else(whole, _epochs(counts, spelled), _epochs(others, spelled))
+        times = pc.if_else(whole, _epochs(counts, spelled), _epochs(others, spelled))
+        # Where the unit is not declared, the writer may choose, and many let it be a date as well.
+        written = pc.if_else(times.is_null(), values, None) if spelled == "epoch" else None
+        return times if written is None else pc.coalesce(times, parse_times(written, None))
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         return pa.nulls(len(values), STORED)
     if spelled != "epoch":

@@ -88,3 +88,10 @@ def test_any_time_in_any_zone(moment: datetime, minutes: int, spoiled: bool) -> 
     zoned = moment.replace(tzinfo=timezone(timedelta(minutes=minutes)))
     expected = (moment - timedelta(minutes=minutes)).replace(tzinfo=None)
     assert parsed([zoned.isoformat()] + ["?"] * spoiled) == [expected] + [None] * spoiled
+
+
+def test_epoch_without_a_unit_takes_dates_too() -> None:
+    given = pa.array(["1714557600", "1714557600000", "2024-05-01T10:00:00Z", "2024-05-01T12:00:00+02:00", "soon", None])
+    wanted = [datetime(2024, 5, 1, 10)] * 4 + [None, None]
+    assert parse_times(given, "epoch").to_pylist() == wanted
+    assert parse_times(given, "epoch_s").to_pylist()[2] is None
