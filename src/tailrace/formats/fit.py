@@ -34,11 +34,15 @@ class Fitter:
         *,
         times: Mapping[str, str] | None = None,
         always: Collection[str] = (REST,),
+        documents: Collection[str] = (),
     ) -> None:
-        """`times`: how a field writes its times, before what its column says; `always`: kept in any case."""
+        """`times`: how a field writes its times, before what its column says; `always`: kept in any case;
+        `documents`: fields whose texts are known to be JSON.
+        """
         available = list(dict.fromkeys(fields))
         self.null = table.null
         self.times = dict(times or {})
+        self.documents = frozenset(documents)
         self.fitted = [
             (column, column.src or column.name)
             for column in table.columns
@@ -58,20 +62,31 @@ class Fitter:
         return columns[0] if len(columns) == 1 and field not in self.passed else None
 
     def fit(
-        self, fields: Texts, rows: int, *, marked: bool = False, invalid: Collection[int] = ()
+        self,
+        fields: Texts,
+        rows: int,
+        *,
+        marked: bool = False,
+        invalid: Collection[int] = (),
+        misfits: Mapping[str, pa.Array] | None = None,
+        beside: Mapping[str, pa.Array] | None = None,
     ) -> tuple[Texts, pa.Array | None, int]:
         """Columns, `tp_extra` and the number of flagged rows.
 
         `marked`: the table's null marker is null already. `invalid`: rows whose line was not UTF-8.
+        `misfits`: texts that were found to fit no column before. `beside`: JSON of fields without a column.
         """
         null = None if marked else self.null
         columns: Texts = {}
-        misfits: Texts = {}
+        misfits = dict(misfits or {})
         for column, source in self.fitted:
             values = fields.get(source)
             if values is None:
                 continue
             values = null_where(values, null, column.null_if)
+            if source in self.documents and column.type == "json":
+                columns[column.name] = values
+                continue
             columns[column.name], wrong = _fit(column, values, self.times.get(source))
             if wrong is not None:
                 misfits[column.name] = wrong
@@ -80,9 +95,10 @@ class Fitter:
         kept = {f: v for f, v in kept.items() if v.null_count < rows}
         if invalid:
             misfits["tp_line"] = _at(invalid, rows)
-        if not kept and not misfits:
+        documents = {f: kept.pop(f) for f in self.documents & kept.keys()} | dict(beside or {})
+        if not kept and not misfits and not documents:
             return columns, None, 0
-        return columns, *_extra(kept, misfits, rows)
+        return columns, *_extra(kept, misfits, documents, rows)
 
 
 def null_where(values: pa.Array, *markers: str | None) -> pa.Array:
@@ -119,15 +135,16 @@ def _at(rows: Collection[int], size: int) -> pa.Array:
     return pa.array(np.full(size, _INVALID_UTF8, object), pa.string(), mask=mask)
 
 
-def _extra(kept: Texts, misfits: Texts, rows: int) -> tuple[pa.Array, int]:
+def _extra(kept: Texts, misfits: Texts, documents: Texts, rows: int) -> tuple[pa.Array, int]:
     """JSON text for the rows that have anything to say, and how many of them hold a misfit."""
     flagged = _any_valid(list(misfits.values()), rows)
-    told = np.flatnonzero(_any_valid([*kept.values(), *misfits.values()], rows))
+    told = np.flatnonzero(_any_valid([*kept.values(), *misfits.values(), *documents.values()], rows))
     members = _members(kept, told)
+    members += [joined(_key(name), values.take(pa.array(told))) for name, values in documents.items()]
     if misfits:
         inner = _object(_members(misfits, np.flatnonzero(flagged)))
         some = flagged[told]
-        members.append(_joined(_key("tp_misfit"), inner).take(pa.array(np.cumsum(some) - 1, mask=~some)))
+        members.append(joined(_key("tp_misfit"), inner).take(pa.array(np.cumsum(some) - 1, mask=~some)))
     texts = _object(members)
     if len(told) == rows:
         return texts, int(flagged.sum())
@@ -139,26 +156,26 @@ def _extra(kept: Texts, misfits: Texts, rows: int) -> tuple[pa.Array, int]:
 
 
 def _members(texts: Texts, rows: npt.NDArray[np.int64]) -> list[pa.Array]:
-    return [_joined(_key(name), _quoted(values.take(pa.array(rows)))) for name, values in texts.items()]
+    return [joined(_key(name), quoted(values.take(pa.array(rows)))) for name, values in texts.items()]
 
 
 def _object(members: list[pa.Array]) -> pa.Array:
     """Members that are null are left out. Every row must have one that is not: Arrow drops the others."""
-    return _joined("{", pc.binary_join_element_wise(*members, ",", null_handling="skip"), "}")
+    return joined("{", pc.binary_join_element_wise(*members, ",", null_handling="skip"), "}")
 
 
-def _joined(*parts: pa.Array | str) -> pa.Array:
+def joined(*parts: pa.Array | str) -> pa.Array:
     return pc.binary_join_element_wise(*(pa.scalar(p) if isinstance(p, str) else p for p in parts), "")
 
 
-def _quoted(texts: pa.Array) -> pa.Array:
+def quoted(texts: pa.Array) -> pa.Array:
     """JSON strings; only those that hold what JSON escapes are encoded one by one."""
-    quoted = _joined('"', texts, '"')
+    plain = joined('"', texts, '"')
     special = pc.match_substring_regex(texts, _SPECIAL).fill_null(False)
     if not special.true_count:
-        return quoted
+        return plain
     encoded = [msgspec.json.encode(text).decode() for text in texts.filter(special).to_pylist()]
-    return pc.replace_with_mask(quoted, special, pa.array(encoded, pa.string()))
+    return pc.replace_with_mask(plain, special, pa.array(encoded, pa.string()))
 
 
 def _any_valid(arrays: list[pa.Array], rows: int) -> npt.NDArray[np.bool_]:
