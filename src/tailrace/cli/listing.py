@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import shutil
+import os
 import sys
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -88,6 +86,9 @@ def plain(value: object) -> object:
 
 
 def _csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    import csv
+    import io
+
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
@@ -133,7 +134,7 @@ def _fitted(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
         return rows
     cut = [[_cut(cell, WIDEST) for cell in row[:-1]] + [row[-1]] for row in rows]
     widths = [max(map(_width, column)) for column in zip(*cut, strict=True)]
-    left = shutil.get_terminal_size().columns - sum(widths[:-1]) - 3 * len(widths) - 1
+    left = os.get_terminal_size(sys.stdout.fileno()).columns - sum(widths[:-1]) - 3 * len(widths) - 1
     return [[*row[:-1], _cut(row[-1], max(left, 20))] for row in cut]
 
 

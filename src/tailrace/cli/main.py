@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-import traceback
 
 import click
 
@@ -86,7 +85,13 @@ def report(error: TailraceError) -> None:
     current = click.get_current_context(silent=True)
     context = current.find_object(Context) if current else None
     if context and context.verbose >= 2 and error.__cause__ is not None:
-        click.echo(redacted("".join(traceback.format_exception(error.__cause__))), err=True, nl=False)
+        _print_traceback(error.__cause__)
+
+
+def _print_traceback(error: BaseException) -> None:
+    import traceback
+
+    click.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
 def _run(arguments: list[str]) -> None:
@@ -122,8 +127,8 @@ def main() -> None:
         # The reader of our output has gone: not an error, and nothing may be written at exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except Exception:  # with -vv only: otherwise it has become an error of one line
-        click.echo(redacted(traceback.format_exc()), err=True, nl=False)
+    except Exception as error:  # with -vv only: otherwise it has become an error of one line
+        _print_traceback(error)
         sys.exit(1)
 
 

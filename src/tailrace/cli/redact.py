@@ -5,6 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailrace.config.values import Secret
 
 HIDDEN = "***"
 SHORTEST = 4
@@ -15,7 +19,10 @@ _KNOWN: set[str] = set()
 
 def remember(values: Iterable[object], texts: Iterable[str] = ()) -> None:
     """From now on those texts, and all secrets among the values, are hidden wherever a library may quote them."""
-    found = [*texts, *(text for value in values for text in _secrets(value))]
+    # Not at the top: `--help` needs this module, but no configuration.
+    from tailrace.config.values import Secret
+
+    found = [*texts, *(text for value in values for text in _secrets(value, Secret))]
     _KNOWN.update(text for text in found if len(text) >= SHORTEST)
 
 
@@ -47,18 +54,15 @@ def _without_value(option: str, pair: str) -> str:
     return f"{name}={HIDDEN if option == '--var' or SECRET_NAME.search(name) else value}"
 
 
-def _secrets(value: object) -> Iterable[str]:
-    # Not at the top: `--help` needs this module, but no configuration.
-    from tailrace.config.values import Secret
-
-    if isinstance(value, Secret):
+def _secrets(value: object, secret: type[Secret]) -> Iterable[str]:
+    if isinstance(value, secret):
         yield value.reveal()
     elif isinstance(value, dict):
         for inner in value.values():
-            yield from _secrets(inner)
+            yield from _secrets(inner, secret)
     elif isinstance(value, list | tuple):
         for inner in value:
-            yield from _secrets(inner)
+            yield from _secrets(inner, secret)
     elif is_dataclass(value):
         for field in fields(value):
-            yield from _secrets(getattr(value, field.name))
+            yield from _secrets(getattr(value, field.name), secret)
