@@ -75,6 +75,18 @@ class Feed:
         return b""
 
 
+class Once:
+    """A stream of one piece."""
+
+    truncated = False
+
+    def __init__(self, piece: bytes) -> None:
+        self.piece = piece
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.piece
+
+
 def _nothing() -> Blocks:
     yield b""
     return False

@@ -20,6 +20,7 @@ _BLANKS = b" \t\r\n"
 _ENOUGH = 16
 _JSON = re.compile(rb'\s*(?:\{\s*["}]|\[\s*[{\[\]])|[{\["](?!\n)')
 "Protobuf may begin with a line end or a brace too (a tag, a length), but not go on like this."
+_LINE = re.compile(rb"\s*\{[^\n]*\}[ \t\r]*\n")
 
 
 class OtlpDecoder:
@@ -46,7 +47,8 @@ class OtlpDecoder:
                 break
         rest = _Again(chain((head,), blocks), stream)
         if _JSON.match(head):
-            return (records.rows() for records in self._documents.read(rest))
+            read = self._documents.read_lines if _LINE.match(head) else self._documents.read
+            return (records.rows() for records in read(rest))
         return read_messages(rest) if head.strip(_BLANKS) else ()
 
     def _batch(self, rows: Rows, first: int) -> Batch:

@@ -18,6 +18,7 @@ _RUN = 1024 * 1024
 "Resources are handed on together once they have so many bytes."
 _HEAD = 32
 _MARK = bytes([TAG])
+_RESOURCE_TAGS = (b"\x0a", b"\x12", b"\x1a")
 _ALL = 2**62
 _NOT_LOGS = "otlp: neither JSON nor protobuf"
 _CUT = "otlp: the message ends inside a field"
@@ -110,9 +111,8 @@ def framing_of(head: bytes) -> str:
         return "fixed"
     length, at = varint(head, 0, len(head))
     framed = at > 0 and _begins_message(head, at, length)
-    if head[:1] == _MARK:  # also the length ten: then the next message begins elsewhere
-        length, at = varint(head, 1, len(head))
-        return "varint" if framed and head[at + length : at + length + 1] not in (b"", _MARK) else "none"
+    if head[:1] == _MARK:  # also the length ten: then no field of a resource stands where one should
+        return "none" if not framed or head[2:3] in _RESOURCE_TAGS else "varint"
     return "varint" if framed else "none"
 
 

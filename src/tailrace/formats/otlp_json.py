@@ -10,10 +10,13 @@ from msgspec import Raw
 
 from tailrace.core import Common, Json, Table, col
 from tailrace.formats.base import Stream
+from tailrace.formats.feed import Once
+from tailrace.formats.json_cascade import is_utf8
 from tailrace.formats.json_decode import DocumentDecoder
 from tailrace.formats.json_fit import UNREADABLE
+from tailrace.formats.lines import cut_lines
 from tailrace.formats.otlp_rows import Group, Records
-from tailrace.formats.otlp_values import Attributes, LogRecord, ScopeLogs, attributes_text
+from tailrace.formats.otlp_values import Attributes, LogRecord, Message, ScopeLogs, attributes_text
 
 _ENVELOPE = Table(
     "resource_logs",
@@ -23,6 +26,7 @@ _ENVELOPE = Table(
     Common(time=()),
 )
 _SCOPES = msgspec.json.Decoder(list[ScopeLogs])
+_MESSAGE = msgspec.json.Decoder(Message)
 _LIST = msgspec.json.Decoder(list[Raw])
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _TEXT = msgspec.json.Decoder(str | None)
@@ -39,6 +43,29 @@ class JsonRecords:
         assert isinstance(_ENVELOPE.format, Json)
         self._documents = DocumentDecoder(_ENVELOPE, _ENVELOPE.format)
         self._parsed: dict[bytes, Group] = {}
+
+    def read_lines(self, stream: Stream) -> Iterator[Records]:
+        """A message per line; a line that is none, or an odd one, is read as a document of its own."""
+        for block in cut_lines(stream):
+            found = Records()
+            for line in map(block.raw, range(len(block))):
+                message = _message(line)
+                if message is not None:
+                    self._take(message, found)
+                elif line.strip():
+                    for inner in self.read(Once(line)):
+                        found.append(inner)
+            for bad in block.bad:
+                found.refuse(bad.raw, bad.reason, bad.length)
+            yield found
+
+    def _take(self, message: Message, found: Records) -> None:
+        for logs in message.resource_logs:
+            around = Group({"resource_schema_url": logs.schema_url}, {}, {})
+            around = around.joined(self._described(bytes(logs.resource).decode(), "resource_"))
+            if logs.scope_logs is None:
+                found.skipped += 1
+            self._add(logs.scope_logs or [], around, found)
 
     def read(self, stream: Stream) -> Iterator[Records]:
         """The records of one run of resources after the other."""
@@ -63,6 +90,9 @@ class JsonRecords:
             scopes = _SCOPES.decode(text)
         except UNREADABLE:
             return self._take_odd_scopes(text, around, found)
+        self._add(scopes, around, found)
+
+    def _add(self, scopes: list[ScopeLogs], around: Group, found: Records) -> None:
         for scope in scopes:
             own = around.joined(Group({"scope_schema_url": scope.schema_url}, {}, {}))
             own = own.joined(self._described(bytes(scope.scope).decode(), "scope_"))
@@ -114,6 +144,14 @@ class JsonRecords:
                 self._parsed.clear()
             self._parsed[key] = _describe(text, prefix)
         return self._parsed[key]
+
+
+def _message(line: bytes) -> Message | None:
+    """The line as a message by the book; None for any other."""
+    try:
+        return _MESSAGE.decode(line) if is_utf8(line) else None
+    except UNREADABLE:
+        return None
 
 
 def _describe(text: str, prefix: str) -> Group:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.formats.base import RAW_LIMIT, Bad
 from tailrace.formats.fit import Texts
@@ -75,6 +76,14 @@ class Records:
             self.records += records
             self.groups.append(group)
             self.counts.append(len(records))
+
+    def append(self, other: Records) -> None:
+        """Takes the others' records behind its own."""
+        self.records += other.records
+        self.groups += other.groups
+        self.counts += other.counts
+        self.bad += other.bad
+        self.skipped += other.skipped
 
     def refuse(self, raw: bytes, reason: str, length: int | None = None) -> None:
         self.bad.append(Bad(len(self.bad), raw[:RAW_LIMIT], len(raw) if length is None else length, reason))
@@ -151,12 +160,20 @@ def _documents(texts: list[bytes | None]) -> pa.Array:
     return pa.array(texts, pa.binary()).cast(pa.string())
 
 
-def _ids(texts: list[str | None], size: int, misfits: dict[int, str]) -> pa.Array:
-    found: list[str | None] = []
-    for row, text in enumerate(texts):
+def _ids(given: list[str | None], size: int, misfits: dict[int, str]) -> pa.Array:
+    """Ids in hexadecimal; those that are written otherwise one by one."""
+    texts = pc.ascii_lower(pa.array(given, pa.string()))
+    right = pc.match_substring_regex(texts, f"^[0-9a-f]{{{2 * size}}}$").fill_null(False)
+    right = pc.and_(right, pc.not_equal(texts, "0" * 2 * size).fill_null(False))
+    ids = pc.if_else(right, texts, pa.scalar(None, pa.string()))
+    others = [row for row in pc.indices_nonzero(pc.invert(right)).to_pylist() if given[row]]
+    if not others:
+        return ids
+    found: dict[int, str] = {}
+    for row in others:
         try:
-            found.append(hexadecimal(text, size))
+            found[row] = hexadecimal(given[row], size) or ""
         except ValueError:
-            found.append(None)
-            misfits[row] = str(text)
-    return pa.array(found, pa.string())
+            misfits[row] = str(given[row])
+    told = _sparse({row: text for row, text in found.items() if text}, len(given))
+    return pc.coalesce(ids, told)

@@ -74,6 +74,20 @@ class ScopeLogs(Struct, gc=False, forbid_unknown_fields=True, rename="camel"):
     schema_url: str | None = None
 
 
+class ResourceLogs(Struct, gc=False, forbid_unknown_fields=True, rename="camel"):
+    """The scopes of one resource."""
+
+    resource: Raw = Raw()
+    scope_logs: list[ScopeLogs] | None = None
+    schema_url: str | None = None
+
+
+class Message(Struct, gc=False, forbid_unknown_fields=True, rename="camel"):
+    """What is sent at once."""
+
+    resource_logs: list[ResourceLogs]
+
+
 def value_of(value: AnyValue | None) -> Any:
     """The value as Python has it; numbers that JSON cannot hold stay the texts that they were sent as."""
     if value is None:
