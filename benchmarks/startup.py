@@ -1,18 +1,23 @@
-"""How long a person waits: three commands of Tailrace, each beside the bare thing it stands on."""
+"""How long a person waits: commands of Tailrace, each beside the bare thing it stands on, or beside a smaller job."""
 
 from __future__ import annotations
 
+import argparse
 import gzip
 import json
+import os
 import shutil
 import statistics
 import sys
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+import many
 import report
 from measure import measure
 from run import CACHE, make_archive, tailrace_command
@@ -23,6 +28,26 @@ SPARK = (
     "from pyspark.sql import SparkSession; s = SparkSession.builder.master('local[2]').getOrCreate(); "
     "print(s.range(10).selectExpr('sum(id)').collect())"
 )
+PASS = ("python -c pass", [sys.executable, "-c", "pass"])
+TAILRACE = [sys.executable, "-m", "tailrace.cli.main"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What is run, and what the environment says besides."""
+
+    name: str
+    argv: list[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Ours beside another command, and how many times as long ours may take."""
+
+    ours: Command
+    theirs: Command
+    limit: float
 
 
 def ten_lines(root: Path) -> Path:
@@ -33,49 +58,106 @@ def ten_lines(root: Path) -> Path:
     return root / "logs"
 
 
-def commands(root: Path, logs: Path) -> list[tuple[str, list[str], str, list[str], float]]:
-    """What is compared: name and command of ours, name and command beside it, the ratio allowed."""
-    tailrace = str(Path(sys.executable).with_name("tailrace"))
-    shutil.rmtree(root / "home", ignore_errors=True)
+def engine_pairs(root: Path) -> list[Pair]:
+    """Commands that start an engine."""
+    logs = ten_lines(root)
+    make_archive()
+    tailrace, python = str(Path(sys.executable).with_name("tailrace")), [sys.executable, "-c"]
     collect = tailrace_command(root / "home", "nginx", logs)
-    python = [sys.executable, "-c"]
     query = [tailrace, "--home", str(root / "home"), "query", "select 1"]
     return [
-        ("tailrace collect, ten lines", collect, "SparkSession + first job", [*python, SPARK], 0.6),
-        ("tailrace --help", [tailrace, "--help"], "python -c pass", [*python, "pass"], 10),
-        ('tailrace query "select 1"', query, 'python -c "import duckdb"', [*python, "import duckdb"], 3),
+        Pair(
+            Command("tailrace collect, ten lines", collect),
+            Command("SparkSession + first job", [*python, SPARK]),
+            0.6,
+        ),
+        Pair(
+            Command('tailrace query "select 1"', query),
+            Command('python -c "import duckdb"', [*python, "import duckdb"]),
+            3,
+        ),
+    ]
+
+
+def config_pairs(root: Path) -> list[Pair]:
+    """Commands that only look at the configuration and at names."""
+    help_ = [str(Path(sys.executable).with_name("tailrace")), "--help"]
+    bare = Command(*PASS)
+    thousand = many.partitions(root / "thousand", files=100, each=10)
+    validate = [*TAILRACE, "config", "validate", "--config-path", str(thousand)]
+    pairs = [
+        Pair(Command("tailrace --help", help_), bare, 10),
+        Pair(Command("tailrace config validate, 1,000 partitions in 100 files", validate), bare, 20),
+    ]
+    few, lots = (
+        {"PYTHONPATH": str(many.with_tables(root / f"tables-{count}", count)), "TAILRACE_HOME": str(root / "no-home")}
+        for count in (4, 500)
+    )
+    for arguments in (["--help"], ["table", "list"]):
+        name = f"tailrace {' '.join(arguments)}"
+        ours = Command(f"{name}, 500 tables built in", [*TAILRACE, *arguments], lots)
+        pairs.append(Pair(ours, Command(f"{name}, 4 tables built in", [*TAILRACE, *arguments], few), 1.2))
+    larger, smaller = (
+        Command(
+            f"tailrace table list, {count} table blocks",
+            [*TAILRACE, "table", "list", "--config-path", str(many.table_blocks(root / f"blocks-{count}", count))],
+            few,
+        )
+        for count in (500, 4)
+    )
+    return [*pairs, Pair(larger, smaller, 2)]
+
+
+def wall(command: Command) -> float:
+    """One run; what Python compiles is kept, as it is where a package is installed."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    cost = measure(command.argv, {**env, **CACHE, "PYTHONDONTWRITEBYTECODE": "", **command.env})
+    if cost.returncode:
+        sys.exit(f"{command.name}: exit code {cost.returncode}\n{cost.stderr}")
+    return cost.wall
+
+
+def compared(pairs: list[Pair], root: Path) -> list[report.Result]:
+    """Medians of runs that alternate within each pair; a first run each warms the disk and is not counted."""
+    walls: dict[str, list[float]] = {}
+    for number in range(RUNS + 1):
+        for pair in pairs:
+            for command in (pair.ours, pair.theirs):
+                # A collection is to be the first one each time.
+                shutil.rmtree(root / "home", ignore_errors=True)
+                taken = wall(command)
+                if number:
+                    walls.setdefault(command.name, []).append(taken)
+    return [
+        {
+            "ours": pair.ours.name,
+            "ours_wall": statistics.median(walls[pair.ours.name]),
+            "theirs": pair.theirs.name,
+            "theirs_wall": statistics.median(walls[pair.theirs.name]),
+            "limit": pair.limit,
+        }
+        for pair in pairs
     ]
 
 
 def main() -> None:
-    """Alternate each pair, keep the medians, write the report."""
+    """Compare, keep what was not measured this time, write the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=["engine", "config"], help="one part; without it, both")
+    only = parser.parse_args().only
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        logs = ten_lines(root)
-        make_archive()
-        walls: dict[str, list[float]] = {}
-        for _ in range(RUNS):
-            for ours, command, theirs, other, _ in commands(root, logs):
-                for name, argv in ((ours, command), (theirs, other)):
-                    cost = measure(argv, CACHE)
-                    if cost.returncode:
-                        sys.exit(f"{name}: exit code {cost.returncode}\n{cost.stderr}")
-                    walls.setdefault(name, []).append(cost.wall)
-        pairs = [
-            {
-                "ours": ours,
-                "ours_wall": statistics.median(walls[ours]),
-                "theirs": theirs,
-                "theirs_wall": statistics.median(walls[theirs]),
-                "limit": limit,
-            }
-            for ours, _, theirs, _, limit in commands(root, logs)
-        ]
+        pairs = engine_pairs(root) if only != "config" else []
+        pairs += config_pairs(root) if only != "engine" else []
+        results = compared(pairs, root)
     report.RESULTS.mkdir(exist_ok=True)
-    (report.RESULTS / "startup.json").write_text(json.dumps(pairs, indent=1) + "\n")
+    path = report.RESULTS / "startup.json"
+    earlier: list[report.Result] = json.loads(path.read_text()) if path.exists() else []
+    fresh = {result["ours"] for result in results}
+    path.write_text(json.dumps([r for r in earlier if r["ours"] not in fresh] + results, indent=1) + "\n")
     report.write()
-    for pair in pairs:
-        print(json.dumps(pair))
+    for result in results:
+        print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,11 +40,9 @@ def load_config(context: Context) -> Config:
         variable_files=files,
         weaker=[path for paths in others for path in paths],
     )
-    # All of it lives as long as the process: no collection need ever look at it, the last one at the exit neither.
-    gc.freeze()
     sources = (*config.sources, *(source for partition in config.partitions for source in partition.sources))
-    remember([spec.args for spec in (*config.connections, *sources)], config.outline.hidden)
-    remember(config.others)
+    given = [*(connection.args for connection in config.connections), *(source.args for source in sources)]
+    remember([*given, *config.others], config.outline.hidden)
     return config
 
 

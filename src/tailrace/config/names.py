@@ -98,13 +98,15 @@ class TableNames(Names[TableSpec]):
 
     def __init__(self, report: Report) -> None:
         super().__init__("table", report)
+        self._built_in = {name.lower(): name for name in (*registry.table_names(), *registry.ALIASES)}
+        self._folded: dict[str, tuple[str, ...]] = {}
 
     def _twin(self, labels: tuple[str, ...]) -> tuple[str, ...] | None:
-        return next((found for found in self._found if found[0].lower() == labels[0].lower()), None)
+        twin = self._folded.setdefault(labels[0].lower(), labels)
+        return twin if twin in self._found else None
 
     def _check(self, label: str, where: Where) -> None:
-        built_in = {name.lower(): name for name in (*registry.table_names(), *registry.ALIASES)}
-        name = built_in.get(label.lower(), label)
+        name = self._built_in.get(label.lower(), label)
         if not _TABLE.fullmatch(label) or len(label.encode()) > LONGEST_TABLE:
             hint = f"name a table with letters, digits, `-` and `_` only, {LONGEST_TABLE} bytes at most"
             self.report.error(where, f"'{label}' cannot name a table", "bad-name", hint)

@@ -8,6 +8,7 @@ import importlib.util
 import pkgutil
 import re
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 
 from tailrace.core.errors import ConfigError
@@ -20,8 +21,13 @@ _DOC = re.compile(r'^    doc="([^"\\]*)",$', re.MULTILINE)
 
 def table_names() -> list[str]:
     """All built-in tables, sorted; imports none of them."""
+    return list(_modules())
+
+
+@cache
+def _modules() -> tuple[str, ...]:
     package = importlib.import_module("tailrace.tables")
-    return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
 
 
 def find_table(name: str) -> Table | None:
