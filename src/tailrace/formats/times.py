@@ -64,8 +64,8 @@ def _slowly_parsed(values: pa.Array, spelled: str | None) -> pa.Array:
     failed = pc.and_(pc.is_null(times), pc.is_valid(values))
     if pc.any(failed).as_py():
         second = pc.replace_substring_regex(values.filter(failed), _LEAP_SECOND, r"\1:59\2")
-        if spelled is None:  # as Python's logging and log4j write it
-            second = pc.replace_substring_regex(second, _COMMA, r"\1.\2")
+        if spelled is None:  # as Python's logging and log4j write it; and RFC 3339 allows a small t and z
+            second = pc.ascii_upper(pc.replace_substring_regex(second, _COMMA, r"\1.\2"))
         times = pc.replace_with_mask(times, failed, _duck(second, spelled))
     if spelled is None:
         times = pc.if_else(pc.is_in(pc.ascii_lower(pc.utf8_trim_whitespace(values)), _WORDS), None, times)

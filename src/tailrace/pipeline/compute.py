@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.core import TP_COLUMNS, Column, Struct
 from tailrace.core.arrow import arrow_type
@@ -96,13 +97,15 @@ class Computer:
 def _by_name(
     columns: Mapping[str, pa.Array], names: Iterable[str], absent: Mapping[str, pa.DataType], rows: int
 ) -> dict[str, pa.Array]:
-    """The columns that names mean in SQL, which does not tell case apart: one with values before one without."""
+    """The columns that names mean in SQL, which does not tell case apart: of several alike the first value of a row."""
     chosen: dict[str, pa.Array] = {}
     for name in sorted(names):
         alike = [columns[n] for n in columns if n.lower() == name.lower() and n != name]
         candidates = [columns[name], *alike] if name in columns else alike
         filled = [array for array in candidates if array.null_count < rows]
         found = (filled or candidates or [pa.nulls(rows, absent[name])])[0]
+        if len({array.type for array in filled}) == 1:
+            found = pc.coalesce(*filled)
         if name.lower() not in chosen or chosen[name.lower()].null_count == rows:
             chosen[name.lower()] = found
     return chosen

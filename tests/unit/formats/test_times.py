@@ -95,3 +95,8 @@ def test_epoch_without_a_unit_takes_dates_too() -> None:
     wanted = [datetime(2024, 5, 1, 10)] * 4 + [None, None]
     assert parse_times(given, "epoch").to_pylist() == wanted
     assert parse_times(given, "epoch_s").to_pylist()[2] is None
+
+
+def test_letters_of_a_time_may_be_small() -> None:
+    given = pa.array(["2024-05-01t12:00:00.5+02:00", "2024-05-01t10:00:00.5z", "2024-05-01T10:00:00.5Z"])
+    assert parse_times(given, None).to_pylist() == [datetime(2024, 5, 1, 10, 0, 0, 500_000)] * 3
