@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +186,42 @@ def azure_sdk(paths: list[Path]) -> Expected:
     ]
 
 
+def m365(paths: list[Path]) -> Expected:
+    names = {"id": "Id", "operation": "Operation", "workload": "Workload", "user_id": "UserId", "object_id": "ObjectId"}
+    return [
+        {column: event.get(key) for column, key in names.items()}
+        | {"tp_timestamp": datetime.fromisoformat(event["CreationTime"]), "client_ip": event.get("ClientIP")}
+        for event in events(paths)
+    ]
+
+
+def segment(paths: list[Path]) -> Expected:
+    """Test data of a product: some messages have no time at all, and cannot be stored."""
+    told = ("messageId", "type", "userId", "anonymousId", "event", "name", "channel", "previousId", "groupId")
+    found: Expected = []
+    for event in events(paths):
+        if any(is_time(event.get(key)) for key in ("timestamp", "originalTimestamp", "receivedAt", "sentAt")):
+            row = {re.sub("([A-Z])", r"_\1", key).lower(): as_text(event.get(key)) for key in told}
+            row["context.ip"] = as_text(at(event, "context", "ip"))
+            row["context.user_agent"] = as_text(at(event, "context", "userAgent"))
+            row["context.page.url"] = as_text(at(event, "context", "page", "url"))
+            row["context.library.name"] = as_text(at(event, "context", "library", "name"))
+            found.append(row)
+    return found
+
+
+def is_time(value: Any) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
 GCP = "otel-contrib/googlecloudlogentryencodingextension/testdata"
 ACTIVITY = "otel-contrib/azureencodingextension/internal/unmarshaler/logs/testdata/activitylogs"
 CASES = [
@@ -193,6 +231,9 @@ CASES = [
     Case("gcp_requests_log", f"{GCP}/armorlog/*.json", collector(GCP_REQUESTS)),
     Case("azure_activity_log", f"{ACTIVITY}/*.json", collector(AZURE)),
     Case("azure_activity_log", "plaso-test-data/jsonl/azure_activity_log.jsonl", azure_sdk),
+    Case("m365_audit_log", "plaso-test-data/jsonl/microsoft_audit_log.jsonl", m365),
+    Case("segment_event", "events-rudder-mit/segment_spec_messages.ndjson", segment, bad=127),
+    Case("segment_event", "events-jitsu/server/test_data/segment_function_*_event_input.json", segment),
     Case("kubernetes_audit_log", "k8saudit-falco/*.json", kubernetes, bad=1),
     Case("kubernetes_audit_log", "k8saudit-audit2rbac/demo.log", kubernetes),
     Case("kubernetes_audit_log", "k8saudit-sysdig-aks/*.json", aks),
