@@ -1,0 +1,138 @@
+"""AWS Security Hub findings: one row per finding, as EventBridge delivers them or as the API lists them."""
+
+from tailrace.core import At, Common, Json, Sql, Table, col, struct
+
+ACTION = struct(
+    col("action_type"),
+    col("aws_api_call_action", "json"),
+    col("dns_request_action", "json"),
+    col("network_connection_action", "json"),
+    col("port_probe_action", "json"),
+)
+COMPLIANCE = struct(
+    col("status", doc="PASSED, WARNING, FAILED or NOT_AVAILABLE."),
+    col("security_control_id"),
+    col("related_requirements", "varchar[]"),
+    col("associated_standards", "json"),
+    col("security_control_parameters", "json"),
+    col("status_reasons", "json"),
+)
+NETWORK = struct(
+    col("direction"),
+    col("protocol"),
+    col("source_ip_v4"),
+    col("source_ip_v6"),
+    col("source_port", "integer"),
+    col("source_domain"),
+    col("source_mac"),
+    col("destination_ip_v4"),
+    col("destination_ip_v6"),
+    col("destination_port", "integer"),
+    col("destination_domain"),
+    col("open_port_range", "json"),
+)
+PATCHES = struct(
+    col("id"),
+    col("installed_count", "integer"),
+    col("missing_count", "integer"),
+    col("failed_count", "integer"),
+    col("installed_other_count", "integer"),
+    col("installed_rejected_count", "integer"),
+    col("installed_pending_reboot", "integer"),
+    col("operation_start_time"),
+    col("operation_end_time"),
+    col("reboot_option"),
+    col("operation"),
+)
+PROCESS = struct(
+    col("name"),
+    col("path"),
+    col("pid", "integer"),
+    col("parent_pid", "integer"),
+    col("launched_at"),
+    col("terminated_at"),
+)
+SEVERITY = struct(
+    col("label", doc="INFORMATIONAL, LOW, MEDIUM, HIGH or CRITICAL."),
+    col("normalized", "integer", doc="From 0 to 100."),
+    col("original", doc="As the product says it."),
+    col("product", "double"),
+)
+PRODUCT = """[product_arn, split_part(product_arn, ':', 5)]"""
+
+TABLE = Table(
+    name="aws_securityhub_finding",
+    doc="Findings that AWS Security Hub gathers from its own checks and from other products.",
+    format=Json(keys="pascal", unwrap=("detail.findings", "Findings", "findings", "data.Findings")),
+    columns=(
+        col("time", "timestamp", src="/tp_envelope/time", doc="When the event was sent, UTC."),
+        col("id", src="/tp_envelope/id", doc="Id of the event."),
+        col("version", src="/tp_envelope/version", doc="Version of the event's format."),
+        col("detail_type", src="/tp_envelope/detail-type", doc="Security Hub Findings - Imported, or - Custom Action."),
+        col("source", src="/tp_envelope/source", doc="aws.securityhub."),
+        col("account", src="/tp_envelope/account", doc="Account that sent the event."),
+        col("region", src="/tp_envelope/region", doc="Region that sent the event."),
+        col("finding_id", src="Id", doc="Id of the finding; its updates have the same."),
+        col("finding_region", src="Region", doc="Region that the finding is about."),
+        col("aws_account_id", doc="Account that the finding is about."),
+        col("aws_account_name", doc="Name of that account."),
+        col("title", doc="The finding in one sentence."),
+        col("description", doc="The finding in full."),
+        col("types", "varchar[]", doc="Kinds of the finding: namespace/category/classifier."),
+        col("severity", SEVERITY, doc="How severe the finding is."),
+        col("confidence", "integer", doc="How likely the finding is right, from 0 to 100."),
+        col("criticality", "integer", doc="How important the resources are, from 0 to 100."),
+        col("record_state", doc="ACTIVE or ARCHIVED."),
+        col("workflow", struct(col("status", doc="NEW, NOTIFIED, RESOLVED or SUPPRESSED.")), doc="State of the work."),
+        col("workflow_state", doc="State of the work, in findings of old."),
+        col("compliance", COMPLIANCE, doc="What came of a check against a standard."),
+        col("created_at", "timestamp", doc="When the finding was made, UTC."),
+        col("updated_at", doc="When the finding was last updated."),
+        col("first_observed_at", doc="When the problem was first observed."),
+        col("last_observed_at", doc="When the problem was last observed."),
+        col("processed_at", doc="When Security Hub received the finding."),
+        col("company_name", doc="Company of the product."),
+        col("product_name", doc="Product that made the finding."),
+        col("product_arn", doc="ARN of the product."),
+        col("product_fields", "json", doc="Fields of the product's own."),
+        col("generator_id", doc="Check or rule that made the finding."),
+        col(
+            "generator_details",
+            struct(col("name"), col("description"), col("labels", "varchar[]")),
+            doc="What the generator says of itself.",
+        ),
+        col("resources", "json", doc="Resources that the finding is about."),
+        col("remediation", struct(col("recommendation", struct(col("text"), col("url")))), doc="What to do about it."),
+        col("source_url", doc="Page about the finding in the product."),
+        col("note", struct(col("text"), col("updated_by"), col("updated_at")), doc="Note of a user."),
+        col("user_defined_fields", "json", doc="Fields that users have added."),
+        col("verification_state", doc="Whether the finding has been found true."),
+        col("related_findings", "json", doc="Findings that belong to this one."),
+        col("action", ACTION, doc="What was done to the resource."),
+        col("network", NETWORK, doc="Network of the finding."),
+        col("network_path", "json", doc="Path through the network."),
+        col("process", PROCESS, doc="Process of the finding."),
+        col("malware", "json", doc="Malware that was found."),
+        col("threats", "json", doc="Threats that were found."),
+        col("threat_intel_indicators", "json", doc="Indicators from threat intelligence."),
+        col("vulnerabilities", "json", doc="Vulnerabilities that were found."),
+        col("patch_summary", PATCHES, doc="State of patches."),
+        col("finding_provider_fields", "json", doc="Severity and types as the product set them."),
+        col("sample", "boolean", doc="Whether this is a sample."),
+        col("schema_version", doc="Version of the finding's format."),
+    ),
+    common=Common(
+        time=("time", At("updated_at", "%Y-%m-%dT%H:%M:%S.%fZ"), "created_at"),
+        source_ip="network.source_ip_v4",
+        destination_ip="network.destination_ip_v4",
+        ips=("network.source_ip_v4", "network.destination_ip_v4"),
+        akas=(Sql(PRODUCT), Sql("json_extract_string(resources, '$[*].Id')")),
+    ),
+    file_layout=(
+        (
+            "aws_s3_bucket",
+            "AWSLogs/%{NUMBER:account_id}/%{DATA:product}/%{DATA:region}/%{YEAR:year}/%{MONTHNUM:month}/"
+            "%{MONTHDAY:day}/%{DATA}.json",
+        ),
+    ),
+)
