@@ -31,7 +31,6 @@ def validate(context: Context, output: str) -> None:
     Also filters, transforms and formats are tried. Errors and warnings go to stderr, the sum of it to stdout; with
     --output json everything goes to stdout. Exits 3 when there is an error; warnings are none.
     """
-    from tailrace.cli.listing import as_json
     from tailrace.cli.settings import load_config
     from tailrace.config import ConfigErrors
     from tailrace.core import ConfigError
@@ -48,6 +47,8 @@ def validate(context: Context, output: str) -> None:
         problems = (error,)
     warnings = config.warnings if config else ()
     if output == "json":
+        from tailrace.cli.listing import as_json
+
         facts = {
             "valid": not problems,
             "errors": [_problem(problem) for problem in problems],

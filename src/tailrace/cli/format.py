@@ -46,7 +46,7 @@ def show_format(context: Context, name: str, output: str) -> None:
     from tailrace.cli.listing import show_several
     from tailrace.cli.matching import chosen, is_pattern
     from tailrace.cli.settings import load_config
-    from tailrace.config.declare import FORMAT_SYNONYMS
+    from tailrace.config.declare_formats import FORMAT_SYNONYMS
 
     config = load_config(context)
     known = _known(config)
@@ -76,7 +76,7 @@ def _row(kind: str, name: str | None, location: str, description: str, fmt: Form
 
 def _facts(config: Config, row: Row) -> Row:
     from tailrace.cli.describe import attribute_rows, format_values
-    from tailrace.config.declare import FORMATS, OF_TABLE
+    from tailrace.config.declare_formats import FORMATS, OF_TABLE
 
     fmt: Format | None = row["format"]  # type: ignore[assignment]
     facts = {name: value for name, value in row.items() if name != "format"}

@@ -71,7 +71,7 @@ def install_plugin(context: Context, names: tuple[str, ...]) -> None:
 
 def _own(config: Config) -> Row:
     from tailrace import __version__
-    from tailrace.config.declare import FORMATS
+    from tailrace.config.declare_formats import FORMATS
     from tailrace.config.declare_sources import KINDS
     from tailrace.core.registry import table_names
 

@@ -13,15 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import cast
-
-import regex
+from typing import TYPE_CHECKING, cast
 
 from tailrace.core import ConfigError, TimeRange
 from tailrace.core.errors import PatternError
 from tailrace.core.registry import nearest
 from tailrace.sources.calendar_bands import Band, bands, last_day, path_days
 
+if TYPE_CHECKING:
+    import regex
+
+_PLAIN = re.compile(r"[\w/.=-]*")
 _TOKEN = re.compile(r"%\{(\w+)(?::(\w+))?(?::\w+)?\}")
 _BEGINNING = re.compile(r"(?:\(\?:|[(^])*")
 _SECONDS_PER_PATH = 1.0
@@ -92,7 +94,7 @@ class Layout:
 
     @cached_property
     def _whole(self) -> regex.Pattern[str]:
-        return regex.compile(self._expand({}), regex.DOTALL)
+        return _compiled(self._expand({}))
 
     def match(self, path: str) -> PathMatch | None:
         """The path below the base, with `/` between its segments."""
@@ -106,7 +108,7 @@ class Layout:
     def directories(self, window: TimeRange) -> DirectoryRule:
         """Which directories can hold a match whose date meets the window."""
         narrowed = {self._expand(band) for band in bands(window)}
-        return DirectoryRule(self, [regex.compile(p, regex.DOTALL) for p in sorted(narrowed)])
+        return DirectoryRule(self, [_compiled(pattern) for pattern in sorted(narrowed)])
 
     def _timed(self, pattern: regex.Pattern[str], path: str, *, partial: bool) -> regex.Match[str] | None:
         try:
@@ -152,6 +154,12 @@ class DirectoryRule:
         return any(self.layout._timed(p, opening, partial=True) is not None for p in self.narrowed)
 
 
+def _compiled(pattern: str) -> regex.Pattern[str]:
+    import regex
+
+    return regex.compile(pattern, regex.DOTALL)
+
+
 def compile_layout(text: str, patterns: Mapping[str, str] | None = None) -> Layout:
     """Check a layout and its own patterns; ConfigError says what is wrong and at which character."""
     own = dict(patterns or {})
@@ -173,6 +181,11 @@ def _check(what: str, text: str, own: Mapping[str, str]) -> None:
             raise _wrong(what, text, at, f"unknown pattern '{token[1]}'", remedy)
     # Tokens become as many letters, so that positions in the error are positions in the text.
     skeleton = _TOKEN.sub(lambda m: "x" * len(m[0]), text)
+    # Most layouts are tokens and names: nothing in them can be wrong, and the library takes long to import.
+    if _PLAIN.fullmatch(skeleton):
+        return
+    import regex
+
     try:
         regex.compile(skeleton)
     except regex.error as error:
