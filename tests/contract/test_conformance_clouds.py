@@ -3,48 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-from conformance import Expected, Measured, measure
+from cases import Case, Event, at, events, measured
+from conformance import Expected
 from expectedyaml import log_records
 from world import World
-
-Event = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Case:
-    """A data set, the table it is read into, and who says what has to come of it."""
-
-    table: str
-    dataset: str
-    expected: Callable[[list[Path]], Expected]
-    bad: int = 0
-
-
-def events(paths: list[Path]) -> Iterator[Event]:
-    """Values one after another, as Python's own reader finds them."""
-    for path in paths:
-        text = path.read_text(encoding="utf-8-sig").strip()
-        at = 0
-        while at < len(text):
-            value, end = json.JSONDecoder().raw_decode(text, at)
-            yield from value if isinstance(value, list) else [value]
-            at = end + len(text[end:]) - len(text[end:].lstrip())
-
-
-def at(event: Event, *keys: str) -> Any:
-    value: Any = event
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
 
 # Kubernetes
 
@@ -195,33 +162,6 @@ def m365(paths: list[Path]) -> Expected:
     ]
 
 
-def segment(paths: list[Path]) -> Expected:
-    """Test data of a product: some messages have no time at all, and cannot be stored."""
-    told = ("messageId", "type", "userId", "anonymousId", "event", "name", "channel", "previousId", "groupId")
-    found: Expected = []
-    for event in events(paths):
-        if any(is_time(event.get(key)) for key in ("timestamp", "originalTimestamp", "receivedAt", "sentAt")):
-            row = {re.sub("([A-Z])", r"_\1", key).lower(): as_text(event.get(key)) for key in told}
-            row["context.ip"] = as_text(at(event, "context", "ip"))
-            row["context.user_agent"] = as_text(at(event, "context", "userAgent"))
-            row["context.page.url"] = as_text(at(event, "context", "page", "url"))
-            row["context.library.name"] = as_text(at(event, "context", "library", "name"))
-            found.append(row)
-    return found
-
-
-def is_time(value: Any) -> bool:
-    try:
-        datetime.fromisoformat(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def as_text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
 GCP = "otel-contrib/googlecloudlogentryencodingextension/testdata"
 ACTIVITY = "otel-contrib/azureencodingextension/internal/unmarshaler/logs/testdata/activitylogs"
 CASES = [
@@ -232,18 +172,10 @@ CASES = [
     Case("azure_activity_log", f"{ACTIVITY}/*.json", collector(AZURE)),
     Case("azure_activity_log", "plaso-test-data/jsonl/azure_activity_log.jsonl", azure_sdk),
     Case("m365_audit_log", "plaso-test-data/jsonl/microsoft_audit_log.jsonl", m365),
-    Case("segment_event", "events-rudder-mit/segment_spec_messages.ndjson", segment, bad=127),
-    Case("segment_event", "events-jitsu/server/test_data/segment_function_*_event_input.json", segment),
     Case("kubernetes_audit_log", "k8saudit-falco/*.json", kubernetes, bad=1),
     Case("kubernetes_audit_log", "k8saudit-audit2rbac/demo.log", kubernetes),
     Case("kubernetes_audit_log", "k8saudit-sysdig-aks/*.json", aks),
 ]
-
-
-def measured(case: Case, data: Path, world: World) -> Measured:
-    paths = sorted(data.glob(case.dataset))
-    assert paths, case.dataset
-    return measure(world, case.table, data, case.dataset, expected=case.expected(paths), bad=case.bad)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.table}-{case.dataset}")
