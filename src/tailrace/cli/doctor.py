@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -37,9 +37,11 @@ class Finding:
 @without_spark("--master", "--java-home")
 def command(context: Context, output: str) -> None:
     """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM."""
-    findings = [
-        f for check in (_python, _java, _spark, _home, _config, _partitions, _lake) for f in _careful(check, context)
-    ]
+    from tailrace.cli.redact import redacted
+
+    checks = (_python, _java, _spark, _home, _config, _partitions, _lake)
+    found = [finding for check in checks for finding in _careful(check, context)]
+    findings = [replace(finding, detail=redacted(finding.detail)) for finding in found]
     if output == "json":
         click.echo(json.dumps([asdict(f) for f in findings], indent=2))
     else:
