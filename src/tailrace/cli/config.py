@@ -36,16 +36,18 @@ def validate(context: Context, output: str) -> None:
     from tailrace.core import ConfigError
 
     config: Config | None = None
+    readable: Config | None = None
     problems: tuple[ConfigError, ...]
     try:
-        config = load_config(context)
+        config = readable = load_config(context)
         problems = _check(config)
     except ConfigErrors as error:
-        more = _check(error.config) if error.config else ()
+        readable = error.config
+        more = _check(readable) if readable else ()
         problems = ConfigErrors((*error.errors, *more)).errors
     except ConfigError as error:
         problems = (error,)
-    warnings = config.warnings if config else ()
+    warnings = readable.warnings if readable else ()
     if output == "json":
         from tailrace.cli.listing import as_json
 
