@@ -44,6 +44,9 @@ CODES = {
     "config.unknown-format": "There is no such format.",
     "config.unknown-format-type": "There is no such type of format.",
     "config.unknown-connection-type": "There is no such type of connection.",
+    "config.unknown-sink-type": "There is no such type of sink.",
+    "config.unknown-transform-type": "There is no such type of transform.",
+    "config.unknown-listener-type": "There is no such type of listener.",
     "config.unknown-workspace": "There is no such workspace.",
     "config.missing-source": "A partition has no source.",
     # tables, filters and patterns
@@ -51,6 +54,7 @@ CODES = {
     "config.unknown-type": "There is no such type of column or variable.",
     "config.unknown-column": "There is no such column.",
     "config.bad-expression": "A filter or transform is no SQL expression over one row.",
+    "config.format": "A format is of a dialect that does not exist.",
     "config.grok": "A grok pattern cannot be read.",
     "config.unknown-grok-pattern": "A grok pattern refers to one that does not exist.",
     "config.unknown-grok-type": "There is no such type of grok captures.",

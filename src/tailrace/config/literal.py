@@ -15,17 +15,19 @@ from tailrace.config.strings import Pieces
 from tailrace.config.syntax import Attribute, Block, Constant
 from tailrace.config.values import REFERENCES, Reference, Value
 
-_KIND = r"""(?P<kind>[A-Za-z_][\w-]*)(?P<labels>(?:[ \t]+"[^"\\$%\n]+")*)[ \t]*\{"""
-_ATTRIBUTE = r"""(?P<name>[A-Za-z_][\w-]*)[ \t]*=[ \t]*(?:
+_KIND = r"""(?P<kind>[A-Za-z_][\w-]*)(?P<labels>(?:[ \t]++"[^"\\$%\n]+")*)[ \t]*+\{"""
+_ATTRIBUTE = r"""(?P<name>[A-Za-z_][\w-]*)[ \t]*+=[ \t]*+(?:
       (?P<text>"[^"\\\n]*")
     | (?P<raw>`[^`\n]*`)
     | (?P<number>(?:0|[1-9][0-9]{0,14})(?![\w.-]))
     | (?P<word>[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)(?![\w.(\[-])
-    | (?P<list>\[[ \t]*(?:"[^"\\\n]*"(?:[ \t]*,[ \t]*"[^"\\\n]*")*[ \t]*)?\])
+    | (?P<list>\[[ \t]*+(?:"[^"\\\n]*"(?:[ \t]*+,[ \t]*+"[^"\\\n]*")*[ \t]*+)?\])
     )"""
-_REST = r"""[ \t]*(?P<end>\})?[ \t]*(?:(?:\#|//)[^\n]*|\r)?(?:\n|\Z)"""
-_LINE = re.compile(rf"[ \t]*(?:{_KIND})?[ \t]*(?:{_ATTRIBUTE})?{_REST}", re.VERBOSE | re.ASCII)
+_REST = r"""[ \t]*+(?P<end>\})?[ \t]*+(?:(?:\#|//)[^\n]*|\r)?(?:\n|\Z)"""
+_LINE = re.compile(rf"[ \t]*+(?:{_KIND})?[ \t]*+(?:{_ATTRIBUTE})?{_REST}", re.VERBOSE | re.ASCII)
 "Beginning of a block, an attribute, end of a block: each may be missing, and all three may stand on one line."
+# Blanks are taken possessively: else a line of many would be tried in every division among its parts.
+_FORMS = ("text", "list", "word", "raw", "number")
 _TEXT = re.compile(r'"([^"]*)"')
 _WORDS: dict[str, Value] = {"true": True, "false": False}
 _OF_THE_GRAMMAR = frozenset({"true", "false", "null", "for", "in", "if", "else", "endif", "endfor"})
@@ -125,7 +127,9 @@ class _Lines:
         attributes = self.opened[-1].attributes
         if name in attributes or name in _OF_THE_GRAMMAR:
             raise _Other
-        form = next(form for form in ("text", "list", "word", "raw", "number") if line[form] is not None)
+        form = line.lastgroup or ""
+        if form == "end":
+            form = next(form for form in _FORMS if line[form] is not None)
         at = line.start(form)
         constant = Constant(self._value(line, form, at, name), self._where(at))
         attributes[name] = Attribute(name, self._where(line.start("name")), constant)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from tailrace.config.syntax import Block
 
 SECRET_NAME = re.compile(r"secret|token|password|credential|key", re.IGNORECASE)
-_SECRET_TEXT = re.compile(r"(\w*(?:secret|token|password|credential|key)\w*\s*[=:]\s*[\"`])([^\"`]*)", re.IGNORECASE)
+_SECRET_TEXT = re.compile(
+    r"(\b\w{0,80}?(?:secret|token|password|credential|key)\w*+\s*+[=:]\s*+[\"`])([^\"`]*)", re.IGNORECASE
+)
 _WIDEST_EXCERPT = 160
 _WORD = re.compile(r"[\w-]+(?: [\w-]+)*")
 _NAME_AT = re.compile(rb"[\"`.]?([\w\-.]+)")
@@ -26,6 +28,8 @@ _WHERE_MISSED = frozenset(
 "What may be wrong only because a block could not be read."
 _SHORTEST_HIDDEN = 3
 _MOST_KNOWN = 30
+_LONGEST_NAME = 100
+"Likeness is costly to find between long texts."
 _PAGES = {
     **{kind: kind for kind in ("connection", "format", "listener", "partition", "schema", "sink", "source")},
     **{kind: kind for kind in ("store", "table", "window", "workspace")},
@@ -274,7 +278,7 @@ class Report:
 def meant(name: str, known: Iterable[str]) -> str:
     """A hint for an unknown name: the nearest known one, or all of them."""
     known = sorted(set(known))
-    guess = nearest(name, known)
+    guess = nearest(name[:_LONGEST_NAME], (other for other in known if len(other) <= _LONGEST_NAME))
     if guess:
         return f"did you mean '{guess}'?"
     more = f" and {len(known) - _MOST_KNOWN} more" if len(known) > _MOST_KNOWN else ""

@@ -111,6 +111,7 @@ class _Scanner:
         self.goes_on = False
         "Is the last problem one of its own line?"
         self.counts_brackets = True
+        self.commas_missing = 0
 
     def note_more(self, at: int, end: int) -> None:
         """Note what else is wrong with single lines of a block; its brackets do not count any more."""
@@ -138,7 +139,7 @@ class _Scanner:
         if depth > MAX_DEPTH:
             raise self.problem(at, "nested too deeply")
         opened: list[_Bracket] = []
-        raw_at = raw_map_at = -1
+        raw_at = raw_map_at = string_end = -1
         while match := _TOKEN.search(self.data, at, self.end):
             start, at = match.start(), match.end()
             inside_raw = bool(opened) and opened[-1].raw
@@ -150,11 +151,13 @@ class _Scanner:
                 case "long":
                     at = self._comment(start)
                 case "quote":
+                    self._comma(opened, string_end, start)
                     self.goes_on = True
-                    at = self.strings.quoted(start, inside_raw or start == raw_at, interpolation, depth)
+                    at = string_end = self.strings.quoted(start, inside_raw or start == raw_at, interpolation, depth)
                 case "backtick":
+                    self._comma(opened, string_end, start)
                     self.goes_on = False
-                    at = self.strings.raw(start)
+                    at = string_end = self.strings.raw(start)
                 case "tag" | "heredoc":
                     self.goes_on = False
                     at = self.strings.heredoc(match, inside_raw or start == raw_at, depth)
@@ -179,6 +182,13 @@ class _Scanner:
             hint = f"add the '{_CLOSING[sign].decode()}' that ends it"
             raise self.problem(opened[-1].at, f"'{sign.decode()}' is never closed", hint)
         return self.end
+
+    def _comma(self, opened: list[_Bracket], before: int, at: int) -> None:
+        """Two texts in a list need something between them. The grammar says so too, but takes long over many."""
+        if before >= 0 and opened and opened[-1].sign != b"{" and not self.data[before:at].strip():
+            self.commas_missing += 1
+            if self.commas_missing > MAX_PROBLEMS:
+                raise self.problem(at, "expected ',' before this", "items of a list stand between commas")
 
     def _name(self, match: re.Match[bytes]) -> None:
         if match["sign"] == b"=" and _NOTHING.match(self.data, match.end()):

@@ -10,7 +10,16 @@ from tailrace.config.codes import CODES
 
 SOURCES = Path(__file__).resolve().parents[3] / "src" / "tailrace"
 CODE = re.compile(r"[a-z]+(-[a-z0-9]+)*")
-MADE_FROM_PARTS = {"bad-duration", "bad-time", "bad-size", "grok", "regex"}
+MADE_FROM_PARTS = {
+    "unknown-sink-type",
+    "unknown-transform-type",
+    "unknown-listener-type",
+    "bad-duration",
+    "bad-time",
+    "bad-size",
+    "grok",
+    "regex",
+}
 
 
 def codes_in(path: Path) -> set[str]:
