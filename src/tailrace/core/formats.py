@@ -20,6 +20,8 @@ class Json:
     """Dotted paths at which a record may stand inside another object, such as `detail` or `logEvents.message`: as an
     object, an array of them, or JSON sent as a string, in envelopes within envelopes too. Tried in order on objects
     that have the path's first key, which no column may have; what stood around is kept in `tp_extra.tp_envelope`."""
+    skip: tuple[str, ...] = ()
+    "Keys that only objects of another kind have, which lie among the records and are passed over."
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +150,8 @@ class Xml:
 
     record: str
     "Name of the element, without its namespace."
-    named_by: str = ""
-    'An attribute that names an element better than its tag: `<Data Name="x">` is read as `<x>`.'
+    named: str = ""
+    "An element that an attribute names better than its tag: `Data@Name` takes `<Data Name='x'>` for `<x>`."
     keys: str = "same"
     field_map: tuple[tuple[str, str], ...] = ()
     "As in `Json`."

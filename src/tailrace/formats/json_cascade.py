@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ REPAIRED = "tp_record"
 RAWS = msgspec.json.Decoder(list[Raw])
 Record = bytes | Raw
 RAW = msgspec.json.Decoder(Raw)
+OBJECT = msgspec.json.Decoder(dict[str, Raw])
 
 
 @dataclass(slots=True)
@@ -57,6 +59,8 @@ class Cascade:
         inside = any((column.src or "").startswith(f"/{ENVELOPE}/") for column in table.columns)
         self._rest = next((column.name for column in table.columns if column.src == REST), None)
         self._unwrapper = Unwrapper(fmt.unwrap, ENVELOPE if inside else None) if fmt.unwrap else None
+        skip = fmt.skip if isinstance(fmt, Json) else ()
+        self._skipped = tuple(json.dumps(key).encode() for key in skip)
         self.raws_at = _at_path(path, Raw)
         self._prepare()
 
@@ -120,8 +124,12 @@ class Cascade:
         structs: list[Any] = []
         kept: list[int] = []
         bad: list[Bad] = []
+        skipped = 0
         for index, record in enumerate(records):
             raw = bytes(record)
+            if self._skips(raw):
+                skipped += 1
+                continue
             try:
                 structs.append(self._one(raw, len(structs), notes, strange))
                 kept.append(index)
@@ -131,7 +139,16 @@ class Cascade:
                 notes.forget(len(structs))
                 bad.append(Bad(positions[index], raw[:RAW_LIMIT], len(raw), str(refused)))
         chosen = np.asarray(positions, np.int64)[kept] if kept else np.empty(0, np.int64)
-        return Rows(structs, chosen, lambda row: bytes(records[kept[row]]), notes, len(records), bad)
+        return Rows(structs, chosen, lambda row: bytes(records[kept[row]]), notes, len(records), bad, skipped)
+
+    def _skips(self, raw: bytes) -> bool:
+        """Is it an object of a kind that is passed over?"""
+        if not any(mark in raw for mark in self._skipped):
+            return False
+        try:
+            return any(json.dumps(key).encode() in self._skipped for key in OBJECT.decode(raw))
+        except UNREADABLE:
+            return False
 
     def _one(self, raw: bytes, row: int, notes: Notes, strange: bool) -> Any:
         clean = is_utf8(raw)

@@ -1,6 +1,8 @@
 """AWS CloudTrail: one row per API call."""
 
-from tailrace.core import Common, Json, Sql, StartsWith, Table, col, struct
+from dataclasses import replace
+
+from tailrace.core import Common, Json, Preset, Sql, StartsWith, Table, col, struct
 
 # Resources are named by ARN; people search for the account, bucket, instance or volume inside it as well.
 RESOURCE_NAMES = """
@@ -10,10 +12,21 @@ flatten(list_transform(json_extract_string(resources, '$[*].ARN'), lambda a: [
                              when 'ec2' then split_part(a, '/', 2) end]))
 """
 
+DEFAULT = Json(
+    records="Records",
+    keys="camel",
+    # Events of EventBridge, of a CloudWatch subscription, and as the API looks them up.
+    unwrap=("detail", "logEvents.message", "CloudTrailEvent"),
+    # Digests, which lie beside the logs and prove that none is missing.
+    skip=("digestS3Object",),
+)
+LOGSTASH = replace(DEFAULT, field_map=(("event_time", "@timestamp"),))
+
 TABLE = Table(
     name="aws_cloudtrail_log",
     doc="Calls to the AWS API: who made them, from where, with what, and what came of it.",
-    format=Json(records="Records", keys="camel"),
+    format=DEFAULT,
+    presets=(Preset("logstash", LOGSTASH, "Events that Logstash has passed on, which puts their time elsewhere."),),
     columns=(
         col("event_time", "timestamp", doc="When the request was made, UTC."),
         col("event_name", doc="The action that was requested."),
