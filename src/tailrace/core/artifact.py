@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +26,5 @@ class Artifact:
     hour: int | None = None
     fields: tuple[tuple[str, str], ...] = ()
     "What `file_layout` captured."
+    modified: datetime | None = None
+    "When it was last written, UTC: tells the year of lines that leave it out."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Protocol
 
 import numpy as np
@@ -22,10 +23,32 @@ class CorruptStream(Exception):
 class Stream(Protocol):
     """Decompressed bytes of one artifact or archive member, in blocks of at most 4 MB."""
 
-    truncated: bool
-    "Set once the blocks have ended and the compressed data was cut off before its own end."
+    @property
+    def truncated(self) -> bool:
+        """Set once the blocks have ended and the compressed data was cut off before its own end."""
 
     def __iter__(self) -> Iterator[bytes]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """A stream whose artifact has a time of its own, which tells the year where lines leave it out."""
+
+    stream: Stream
+    moment: datetime
+    "UTC, without zone."
+
+    @property
+    def truncated(self) -> bool:
+        return self.stream.truncated
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.stream)
+
+
+def moment_of(stream: Stream) -> datetime:
+    """The artifact's own time, or now."""
+    return stream.moment if isinstance(stream, Dated) else datetime.now(UTC).replace(tzinfo=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +15,12 @@ from tailrace.core import Delimited, Struct, Table
 from tailrace.formats.base import Bad, Batch, Positions, Stream
 from tailrace.formats.casts import native_type
 from tailrace.formats.csv_reader import CsvReader
+from tailrace.formats.feed import Once
 from tailrace.formats.fit import Fitter, Texts
 from tailrace.formats.lines import LineBlock, cut_lines, merged
 from tailrace.formats.records import record_block, records_of
 
-_STAND_INS = [bytes([code]) for code in (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))]
+STAND_INS = [bytes([code]) for code in (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))]
 _BLANKS = b" \t"
 
 
@@ -44,7 +45,7 @@ class DelimitedDecoder:
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches in order of the stream."""
-        reading = _Reading(self)
+        reading = Reading(self)
         held: LineBlock | None = None
         for block in cut_lines(stream):
             block = block if held is None else merged([held, block])
@@ -54,8 +55,10 @@ class DelimitedDecoder:
             yield from reading.read(held, final=True)[1]
 
 
-class _Reading:
+class Reading:
     """One stream: what its header says, and the reader made from it."""
+
+    kind = "delimited"
 
     def __init__(self, decoder: DelimitedDecoder) -> None:
         self.table = decoder.table
@@ -74,7 +77,7 @@ class _Reading:
         held = None
         if found.waiting < len(block):
             held = block.narrowed(np.arange(found.waiting, len(block)))
-        bad = block.bad + [block.refuse(line, "delimited: quote not closed") for line in found.unclosed]
+        bad = block.bad + [block.refuse(line, f"{self.kind}: quote not closed") for line in found.unclosed]
         records = record_block(block, found.firsts, found.lasts)
         values = self._values(records)
         skipped = len(records) - len(values)
@@ -95,10 +98,10 @@ class _Reading:
 
     def _lines_of(self, whole: LineBlock, record: int) -> tuple[list[Batch], list[Bad]]:
         raw = whole.raw(record)
-        block = next(cut_lines(_Once(raw)))
+        block = next(cut_lines(Once(raw)))
         block.positions = block.positions + whole.positions[record]
         odd = [n for n in range(len(block)) if block.raw(n).count(self.fmt.quote.encode()) % 2]
-        bad = [block.refuse(n, "delimited: quote not closed") for n in odd]
+        bad = [block.refuse(n, f"{self.kind}: quote not closed") for n in odd]
         even = np.setdiff1d(np.arange(len(block)), odd)
         if not len(even):
             return [], bad
@@ -137,8 +140,12 @@ class _Reading:
         else:
             names = [*self.expected, *(f"field_{n + 1}" for n in range(len(self.expected), len(words)))]
             names = names[: len(words)]
-        self.names = tuple(_distinct(names))
-        self.fitter = Fitter(self.table, self.names)
+        self.use(tuple(_distinct(names)), ())
+
+    def use(self, names: tuple[str, ...], made: Collection[str]) -> None:
+        """Sets the names of the fields, and of those that are made from them before they are fitted."""
+        self.names = names
+        self.fitter = Fitter(self.table, (*names, *made))
         for name in self.names:
             column = self.fitter.column_of(name)
             kind = native_type(column) if column is not None and column.null_if is None else None
@@ -189,7 +196,7 @@ class _Reading:
             return self._halves(block, newlines)
         self.types = {n: t for n, t in reader.types.items() if not pa.types.is_string(t)}
         wanted = len(self.names)
-        reasons = {n: f"delimited: {count} fields instead of {wanted}" for n, count in refused.items()}
+        reasons = {n: f"{self.kind}: {count} fields instead of {wanted}" for n, count in refused.items()}
         kept = np.setdiff1d(np.arange(len(block)), list(refused)) if refused else np.arange(len(block))
         if not len(kept):
             return [], reasons
@@ -200,7 +207,7 @@ class _Reading:
     def _halves(self, block: LineBlock, newlines: bool) -> tuple[list[Batch], dict[int, str]]:
         """Finds the record that the reader cannot take, and reads the others without it."""
         if len(block) == 1:
-            return [], {0: "delimited: invalid"}
+            return [], {0: f"{self.kind}: invalid"}
         batches: list[Batch] = []
         reasons: dict[int, str] = {}
         middle = len(block) // 2
@@ -210,23 +217,16 @@ class _Reading:
             reasons |= {start + n: reason for n, reason in refused.items()}
         return batches, reasons
 
+    def made(self, fields: Texts) -> Texts:
+        """For formats that make fields from others."""
+        return fields
+
     def _batch(self, block: LineBlock, kept: Positions, fields: Texts) -> Batch:
+        fields = self.made(fields)
         invalid = np.flatnonzero(np.isin(kept, list(block.originals))).tolist() if block.originals else []
         columns, extra, flagged = self.fitter.fit(fields, len(kept), marked=True, invalid=invalid)
         raw = block.raw
         return Batch(columns, block.positions[kept], lambda row: raw(int(kept[row])), extra, flagged)
-
-
-class _Once:
-    """A stream of one piece."""
-
-    truncated = False
-
-    def __init__(self, piece: bytes) -> None:
-        self.piece = piece
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self.piece
 
 
 def _grammar(fmt: Delimited) -> bytes:
@@ -270,7 +270,7 @@ def _single(fmt: Delimited, buffers: list[bytes]) -> tuple[bytes, list[bytes]]:
 
 def _free(buffer: bytes) -> bytes:
     """A control character that the buffer does not hold."""
-    return next((sign for sign in _STAND_INS if sign not in buffer), _STAND_INS[0])
+    return next((sign for sign in STAND_INS if sign not in buffer), STAND_INS[0])
 
 
 def _has_returns(block: LineBlock) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time
+
 from tailrace.core import Artifact, SourceError, TailraceError
 from tailrace.formats import decoder
-from tailrace.formats.base import Bad, Batch, CorruptStream, Stream
+from tailrace.formats.base import Bad, Batch, CorruptStream, Dated, Stream
 from tailrace.formats.stream import open_streams
 from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
@@ -139,7 +141,8 @@ class _Task:
         self.waste.add(origin, Bad(-1, b"", 0, f"member: {reason}"))
 
     def _rows(self, origin: Origin, stream: Stream) -> None:
-        for batch in self.decoders[self.unit.sources[origin.artifact]].decode(stream):
+        artifact = self.unit.artifacts[origin.artifact]
+        for batch in self.decoders[self.unit.sources[origin.artifact]].decode(_dated(artifact, stream)):
             self._take(origin, batch)
 
     def _take(self, origin: Origin, batch: Batch) -> None:
@@ -164,6 +167,13 @@ class _Task:
             for number, day, rows in shaped.days(self.shaper.origins):
                 dates = self.outcomes[number].dates
                 dates[day] = dates.get(day, 0) + rows
+
+
+def _dated(artifact: Artifact, stream: Stream) -> Stream:
+    """The stream with the end of the day that the path names, or the time when the artifact was last written."""
+    day = artifact.day
+    moment = datetime.combine(day, time.max) if day else artifact.modified
+    return Dated(stream, moment) if moment else stream
 
 
 def _origin(number: int, artifact: Artifact, member: str | None) -> Origin:

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import BinaryIO, ClassVar, cast
 from urllib.parse import unquote_to_bytes
 
@@ -148,7 +149,15 @@ def _artifact(file: Seen, match: PathMatch) -> Artifact:
         day=match.day,
         hour=match.hour,
         fields=tuple((name, shown(value)) for name, value in match.fields),
+        modified=_moment(file.status.st_mtime),
     )
+
+
+def _moment(seconds: float) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None  # file systems take times that no calendar knows
 
 
 def _count(skipped: dict[str, tuple[int, str]], reason: str, path: str) -> None:

@@ -1,0 +1,118 @@
+"""Syslog: RFC 5424 and RFC 3164 as they are sent, and as the usual templates write them to files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.core import Regex, Table
+from tailrace.formats.base import Stream, moment_of
+from tailrace.formats.grok import expressions_of
+from tailrace.formats.regex_engine import RegexDecoder
+
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTH = "|".join(MONTHS)
+_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+_OLD = rf"(?:{_MONTH}) [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d+)?(?: \d{{4}}\b)?"
+_PRIORITY = r"<(?<priority>1[0-8]\d|19[01]|\d{1,2})>"
+_ELEMENT = r'\[[^\s="\]]+(?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*\]'
+_HEADER = r"(?<hostname>\S+) (?<app_name>\S+) (?<proc_id>\S+) (?<msg_id>\S+)"
+_TIME = rf"(?<timestamp>{_ISO}|{_OLD})"
+_FRONT = rf"^(?:{_PRIORITY})?[*.]?{_TIME}"
+_HOST = r"(?<hostname>\S*[^\s:])"
+_LEVELS = "EMERG|ALERT|CRIT|ERR|ERROR|WARNING|WARN|NOTICE|INFO|DEBUG"
+_REST = r"(?: \((?<sub_process>[^()]*)\))?(?: <(?<level>\w+)>)?: {0,2}(?<message>.*)$"
+_TAG = rf"(?<app_name>[^\s:\[\]]+)(?:\[(?<proc_id>[^\]\s]*)\])?{_REST}"
+_SPACED_TAG = rf"(?<app_name>[^\s:\[\]]+(?: [^\s:\[\]]+)+)\[(?<proc_id>\d+)\]{_REST}"
+
+RFC5424 = (
+    rf"^(?:(?:\d+ )?{_PRIORITY})?(?<version>[1-9]\d{{0,2}}) (?<timestamp>{_ISO}|-) {_HEADER}"
+    rf" (?<structured_data>-|(?:{_ELEMENT})+)(?: {{1,2}}(?<message>.*))?$"
+)
+FORMS = (
+    rf"^(?:{_PRIORITY})?(?<timestamp>{_ISO}) {_HEADER} (?<structured_data>(?:{_ELEMENT})+)(?: {{1,2}}(?<message>.*))?$",
+    rf"{_FRONT} (?<level>{_LEVELS}) {_TAG}",
+    rf"{_FRONT}:? {_HOST} {_TAG}",
+    rf"{_FRONT} {_HOST} {_SPACED_TAG}",
+    rf"{_FRONT}:?  {_TAG}",
+    rf"{_FRONT}:? (?<message>--- .*)$",
+    rf"{_FRONT}:? {_HOST}:? (?<message>.*)$",
+)
+START = rf"^(?:<|\d{{4}}-\d\d-\d\d[T ]|\d{{1,3}} \d{{4}}-|\d+ <\d|[*.]?(?:{_MONTH}) [ \d]?\d )"
+ANY_TIME = rf"(?P<time>{_ISO}|{_OLD})"
+"A time anywhere in a text."
+_YEARLESS = rf"^(?P<month>{_MONTH}) +(?P<day>\d+) (?:(?P<y>\d{{4}}) )?(?P<time>[\d:.]+)(?: (?P<z>\d{{4}}))?$"
+_PARAMETER = re.compile(r' ([^\s="\]]+)="((?:[^"\\\]]|\\.)*)"')
+_ELEMENTS = re.compile(_ELEMENT)
+_ESCAPED = re.compile(r'\\(["\\\]])')
+
+
+class SyslogDecoder(RegexDecoder):
+    """Messages; lines that begin like none belong to the message before."""
+
+    def __init__(self, table: Table) -> None:
+        forms = [replace(form, kind="syslog") for form in expressions_of(Regex(RFC5424, also=FORMS))]
+        super().__init__(table, forms, START)
+
+    def prepared(self, fields: dict[str, pa.Array], stream: Stream) -> dict[str, pa.Array]:
+        """Nothing where a dash stands, years where there are none, structured data as JSON."""
+        if "structured_data" in fields:  # only RFC 5424 writes a dash for what is not known
+            fields = {name: _dashless(texts) if name != "message" else texts for name, texts in fields.items()}
+            fields["structured_data"] = _by_value(fields["structured_data"])
+        fields["timestamp"] = with_years(fields["timestamp"], moment_of(stream))
+        message = pc.replace_substring(fields["message"], "\ufeff", "", max_replacements=1)
+        return fields | {"message": pc.utf8_rtrim(message, "\r\n")}
+
+
+def with_years(texts: pa.Array, moment: datetime) -> pa.Array:
+    """`Mar  7 04:02:16` → ISO 8601 in the latest year that is at most a day after the moment."""
+    parts = pc.extract_regex(texts, _YEARLESS)
+    if parts.null_count == len(texts):
+        return texts
+    month, day, year, time, late_year = parts.flatten()
+    limit = moment + timedelta(days=1)
+    number = pc.add(pc.index_in(month, pa.array(MONTHS)), 1).cast(pa.string())
+    rest = pc.binary_join_element_wise(_padded(number), _padded(day), "-")
+    rest = pc.binary_join_element_wise(rest, time, " ")
+    late = pc.greater(rest, f"{limit:%m-%d %H:%M:%S}.999999")
+    guess = pc.if_else(late, str(limit.year - 1), str(limit.year))
+    leap = pc.if_else(late, str(_leap_year(limit.year - 1)), str(_leap_year(limit.year)))
+    guess = pc.if_else(pc.starts_with(rest, "02-29"), leap, guess)
+    said = pc.binary_join_element_wise(year, late_year, "")
+    iso = pc.binary_join_element_wise(pc.if_else(pc.equal(said, ""), guess, said), rest, "-")
+    return pc.coalesce(iso, texts)
+
+
+def _padded(numbers: pa.Array) -> pa.Array:
+    return pc.utf8_lpad(numbers, 2, "0")
+
+
+def _leap_year(year: int) -> int:
+    while year % 4 or (year % 100 == 0 and year % 400):
+        year -= 1
+    return year
+
+
+def _dashless(texts: pa.Array) -> pa.Array:
+    return pc.if_else(pc.equal(texts, "-"), pa.scalar(None, pa.string()), texts)
+
+
+def _by_value(texts: pa.Array) -> pa.Array:
+    """Structured data as JSON, each distinct text once."""
+    coded = texts.dictionary_encode()
+    return pa.array([_json(text) for text in coded.dictionary.to_pylist()], pa.string()).take(coded.indices)
+
+
+def _json(text: str) -> str:
+    """`[id a="1"]` → `{"id":{"a":"1"}}`."""
+    elements: dict[str, dict[str, str]] = {}
+    for element in _ELEMENTS.findall(text):
+        name = element[1:-1].partition(" ")[0]
+        values = {key: _ESCAPED.sub(r"\1", value) for key, value in _PARAMETER.findall(element)}
+        elements[name] = elements.get(name, {}) | values
+    return msgspec.json.encode(elements).decode()

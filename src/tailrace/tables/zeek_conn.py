@@ -1,0 +1,45 @@
+"""Zeek conn.log, as tab-separated text or JSON: one row per connection."""
+
+from tailrace.core import Common, Table, Zeek, col
+
+TABLE = Table(
+    name="zeek_conn",
+    doc="Connections that Zeek saw: TCP, UDP and ICMP.",
+    format=Zeek(),
+    columns=(
+        col("ts", "timestamp", time="epoch_s", doc="When the first packet was seen, UTC."),
+        col("uid", doc="Id of the connection, the same in all of Zeek's logs."),
+        col("id_orig_h", src="id.orig_h", doc="Address of the originator."),
+        col("id_orig_p", "integer", "id.orig_p", "Port of the originator."),
+        col("id_resp_h", src="id.resp_h", doc="Address of the responder."),
+        col("id_resp_p", "integer", "id.resp_p", "Port of the responder."),
+        col("proto", doc="tcp, udp or icmp."),
+        col("service", doc="Application protocols that were recognised."),
+        col("duration", "double", doc="Seconds that the connection lasted."),
+        col("orig_bytes", "bigint", doc="Bytes of payload that the originator sent."),
+        col("resp_bytes", "bigint", doc="Bytes of payload that the responder sent."),
+        col("conn_state", doc="S0, S1, SF, REJ, RSTO, OTH …"),
+        col("local_orig", "boolean", doc="Whether the connection came from inside."),
+        col("local_resp", "boolean", doc="Whether the connection went to the inside."),
+        col("missed_bytes", "bigint", doc="Bytes that Zeek did not see."),
+        col("history", doc="Flags of the packets in order, those of the originator in capitals."),
+        col("orig_pkts", "bigint", doc="Packets that the originator sent."),
+        col("orig_ip_bytes", "bigint", doc="Bytes that the originator sent, headers included."),
+        col("resp_pkts", "bigint", doc="Packets that the responder sent."),
+        col("resp_ip_bytes", "bigint", doc="Bytes that the responder sent, headers included."),
+        col("tunnel_parents", "varchar[]", list_separator=",", doc="Ids of the connections around this one."),
+        col("ip_proto", "integer", doc="IANA protocol number."),
+        col("orig_l2_addr", doc="Hardware address of the originator."),
+        col("resp_l2_addr", doc="Hardware address of the responder."),
+        col("vlan", "integer", doc="Outer VLAN."),
+        col("inner_vlan", "integer", doc="Inner VLAN."),
+        col("community_id", doc="Id of the flow that other tools compute alike."),
+    ),
+    common=Common(
+        time=("ts",),
+        source_ip="id_orig_h",
+        destination_ip="id_resp_h",
+        ips=("id_orig_h", "id_resp_h"),
+        akas=("uid", "community_id"),
+    ),
+)
