@@ -55,6 +55,8 @@ def _without_value(option: str, pair: str) -> str:
 
 
 def _secrets(value: object, secret: type[Secret]) -> Iterable[str]:
+    if isinstance(value, str | int):
+        return  # most of all values
     if isinstance(value, secret):
         yield value.reveal()
     elif isinstance(value, dict):

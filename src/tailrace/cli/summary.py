@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import time
@@ -100,6 +99,8 @@ def _paths(spec: PartitionSpec) -> Iterator[str]:
 def print_summary(reports: list[PartitionReport], output: str, context: Context, seconds: float) -> None:
     """The same facts for people and for programs, on stdout; troubles go to stderr. `seconds`: the whole run."""
     if output == "json":
+        import json
+
         click.echo(json.dumps({"partitions": [r.as_dict() for r in reports]}, indent=2))
         return
     several = len(reports) > 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import pkgutil
@@ -54,6 +53,8 @@ def table_doc(name: str) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that was probably meant."""
+    import difflib  # only mistakes need it
+
     found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return found[0] if found else None
 
