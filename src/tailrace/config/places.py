@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tailrace.core.errors import ConfigError
 from tailrace.core.registry import nearest
@@ -43,8 +42,7 @@ GENERAL_PAGE = "docs/config/index.md"
 "About files, expressions, variables and functions."
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Where:
+class Where(NamedTuple):
     """A place in a file; lines and columns count from 1, columns in characters. Line 0: not in a file at all."""
 
     file: str
