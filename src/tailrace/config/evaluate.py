@@ -31,7 +31,7 @@ class Evaluator:
     @property
     def named(self) -> Mapping[str, Mapping[str, object]]:
         """By head: the names that are declared."""
-        return {"local": self.local, "var": self.variables.declared}
+        return {"var": self.variables.declared, "local": self.local}
 
     def setting(self, attribute: Attribute) -> Setting | None:
         """The attribute's value; None, and a note in the report, when it has none."""

@@ -26,14 +26,14 @@ _TOKEN = re.compile(
     |(?P<heredoc><<(?P<strip>-?)(?P<tag>[A-Za-z_][\w-]*)[ \t]*\r?\n)
     |(?P<power>(?<![\w.])\d+[eE][+-]?\d+\b)
     |(?P<quote>")|(?P<backtick>`)|(?P<open>[{\[(])|(?P<close>[}\])])
-    |(?P<name>[A-Za-z_][\w-]*)[ \t]*(?P<sign>[=:])(?![=>])[ \t]*""",
+    |(?P<name>(?<![\w-])[A-Za-z_][\w-]*+)[ \t]*+(?P<sign>[=:])(?![=>])[ \t]*""",
     re.VERBOSE,
 )
 _NOT_LINE_END = re.compile(rb"[^\n]")
 _NOTHING = re.compile(rb"\r?\n|#|//|\Z")
 _STRAY = "closes nothing"
 _CLOSING = {b"{": b"}", b"[": b"]", b"(": b")"}
-_BLOCK_START = re.compile(rb'^[A-Za-z_][\w-]*(?:[ \t]+[A-Za-z_][\w-]*)*[ \t]*["{]', re.MULTILINE)
+_BLOCK_START = re.compile(rb'^[A-Za-z_][\w-]*+(?:[ \t]++[A-Za-z_][\w-]*+)*+[ \t]*+["{]', re.MULTILINE)
 "Where a top-level block seems to begin: at the margin."
 
 
