@@ -48,13 +48,20 @@ Expected = list[dict[str, Any]]
 
 
 def measure(
-    world: World, table: str, data: Path, dataset: str, *, expected: Expected | None = None, bad: int = 0
+    world: World,
+    table: str,
+    data: Path,
+    dataset: str,
+    *,
+    expected: Expected | None = None,
+    bad: int = 0,
+    source: dict[str, str] | None = None,
 ) -> Measured:
     """Collects a data set (a path or glob below `data`) and compares its rows, in order, with the expected fields.
 
-    An expected record maps SQL expressions over the table's columns to values.
+    An expected record maps SQL expressions over the table's columns to values. `source`: more lines of its block.
     """
-    report = world.collect_one(table, str(data / dataset))
+    report = world.collect_one(table, str(data / dataset), **(source or {}))
     counts = report.counts
     compared = equal = 0
     differing: list[str] = []

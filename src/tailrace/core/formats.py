@@ -48,6 +48,8 @@ class Delimited:
     null_str: str | None = None
     fields: tuple[str, ...] = ()
     "Field names in order, where no header line gives them."
+    optional: int = 0
+    "So many of the last fields may be missing, in all records of a file or in none."
     field_map: tuple[tuple[str, str], ...] = ()
 
 

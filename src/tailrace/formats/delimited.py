@@ -136,7 +136,7 @@ class Reading:
             self.header = first
             names = [known.get(word.strip().casefold(), word.strip()) for word in words]
         elif self.fmt.fields:
-            names = list(self.fmt.fields)
+            names = list(self.fmt.fields[: max(len(words), len(self.fmt.fields) - self.fmt.optional)])
         else:
             names = [*self.expected, *(f"field_{n + 1}" for n in range(len(self.expected), len(words)))]
             names = names[: len(words)]

@@ -81,6 +81,15 @@ def test_without_header_fields_come_in_order() -> None:
     assert values(table(*ABC, header=True), b"p,b,q\nx,1,y\n") == [{"b": 1, "extra": {"p": "x", "q": "y"}}]
 
 
+def test_last_fields_may_be_missing_in_a_whole_file() -> None:
+    short = table(col("a"), col("b"), col("c"), header=False, fields=("a", "b", "c"), optional=1)
+    assert values(short, b"1,2\n3,4\n") == [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]
+    assert values(short, b"1,2,3\n") == [{"a": "1", "b": "2", "c": "3"}]
+    rows, bad, _ = read(short, b"1\n1,2\n1,2,3\n")
+    assert rows == [{"a": "1", "b": "2"}]
+    assert len(bad) == 2
+
+
 def test_field_map_and_letter_case() -> None:
     mapped = table(*ABC, field_map=(("a", "Name"), ("c", "Text")))
     assert values(mapped, b"name,B,text\nx,1,y\n") == [{"a": "x", "b": 1, "c": "y"}]

@@ -1,0 +1,118 @@
+"""PostgreSQL server log, as text or CSV: one row per message."""
+
+from tailrace.core import Common, Delimited, Preset, Regex, Table, col
+
+LEVELS = "DEBUG[1-5]?|LOG|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|QUERY|CONTEXT|STATEMENT|LOCATION|BACKTRACE"
+BEGIN = r"^(?:< ?)?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+TIME = BEGIN.replace(r"\d{4}", r"(?<log_time>\d{4}") + r"(?:\.\d+)?(?: [A-Za-z]{2,5}| ?[+-]\d\d(?::?\d\d)?)?)(?: ?>)?"
+PROCESS = r"\[(?<process_id>\d+)(?:-(?<session_line_num>\d+))?\]"
+ANYTHING = r"[^\"\n]*?"
+REST = rf"(?<prefix>{ANYTHING})\b(?<error_severity>{LEVELS}):  ?(?:(?<sql_state_code>[0-9A-Z]{{5}}): )?(?<message>.*)$"
+TEXT = Regex(
+    f"{TIME} ?{PROCESS}{REST}",
+    also=(TIME + REST.replace("*?)", f"*?{PROCESS}{ANYTHING})"), TIME + REST),
+    start=BEGIN,
+)
+CSV = Delimited(
+    header=False,
+    fields=(
+        "log_time", "user_name", "database_name", "process_id", "connection_from", "session_id", "session_line_num",
+        "command_tag", "session_start_time", "virtual_transaction_id", "transaction_id", "error_severity",
+        "sql_state_code", "message", "detail", "hint", "internal_query", "internal_query_pos", "context", "query",
+        "query_pos", "location", "application_name", "backend_type", "leader_pid", "query_id",
+    ),
+    optional=4,
+)  # fmt: skip
+ZONES = {
+    "CET": 60, "CEST": 120, "EET": 120, "EEST": 180, "WEST": 60, "BST": 60, "MSK": 180, "IST": 330, "JST": 540,
+    "AEST": 600, "AEDT": 660, "EST": -300, "EDT": -240, "CST": -360, "CDT": -300, "MST": -420, "MDT": -360,
+    "PST": -480, "PDT": -420,
+}  # fmt: skip
+MINUTES = "{" + ", ".join(f"'{name}': {minutes}" for name, minutes in ZONES.items()) + "}"
+
+
+def moment(field: str) -> str:
+    """Times with an offset, or with the usual name of a zone; others are taken as UTC."""
+    text, zone = f"regexp_extract({field}, '^[0-9.: -]+[0-9]', 0)", f"regexp_extract({field}, '[A-Z]+$', 0)"
+    named = f"try_cast({text} as timestamp) - to_minutes(coalesce((map {MINUTES})[upper({zone})], 0))"
+    offset = f"try_cast(try_cast({field} as timestamptz) as timestamp)"
+    return f"case when regexp_matches({field}, '[A-Za-z]$') then {named} else {offset} end"
+
+
+def told(pattern: str) -> str:
+    """A part of what `log_line_prefix` puts before the level."""
+    return f"nullif(nullif(regexp_extract(prefix, '{pattern}', 1), ''), '[unknown]')"
+
+
+def either(name: str, *patterns: str) -> str:
+    """A field of the CSV log, or of the prefix of the text log."""
+    return f"coalesce(nullif({name}, ''), {', '.join(map(told, patterns))})"
+
+
+WORD = r"(\[unknown\]|[^\s,@\[\]=]+)"
+
+TABLE = Table(
+    name="postgres_log",
+    doc="Messages of PostgreSQL servers: errors, connections, slow statements.",
+    format=TEXT,
+    presets=(
+        Preset("text", TEXT, "`log_destination = stderr` with any of the usual `log_line_prefix`."),
+        Preset("csv", CSV, "`log_destination = csvlog`, from version 9.0 on."),
+    ),
+    columns=(
+        col("log_time", "timestamp", sql=moment("log_time"), doc="When it was written, UTC."),
+        col("user_name", sql=either("user_name", f"{WORD}@", "user=([^, ]+)"), doc="User of the session."),
+        col("database_name", sql=either("database_name", f"@{WORD}", "db=([^, ]+)"), doc="Database of the session."),
+        col("process_id", "integer", doc="Process of the session."),
+        col("connection_from", sql=either("connection_from", "(?:client|host)=([^, ]+)"), doc="Client of the session."),
+        col("session_id", doc="Session."),
+        col(
+            "session_line_num",
+            "bigint",
+            sql=either("session_line_num", r"\[(\d+)-1\]"),
+            doc="Number of the line in its session.",
+        ),
+        col("command_tag", null_if="", doc="Kind of the statement."),
+        col("session_start_time", "timestamp", sql=moment("session_start_time"), doc="When the session began, UTC."),
+        col("virtual_transaction_id", null_if="", doc="Virtual transaction."),
+        col("transaction_id", "bigint", doc="Transaction; 0 if there is none."),
+        col("error_severity", doc="LOG, ERROR, FATAL, PANIC, WARNING …; STATEMENT, DETAIL and the like in text logs."),
+        col("sql_state_code", doc="SQLSTATE of an error."),
+        col("message", doc="The message."),
+        col(
+            "duration_ms",
+            "double",
+            sql=r"regexp_extract(message, '^duration: ([0-9.]+) ms', 1)",
+            doc="Milliseconds that a statement took.",
+        ),
+        col(
+            "statement",
+            sql=r"nullif(regexp_extract(message, '^(?:duration: [0-9.]+ ms  )?"
+            r"(?:statement|(?:parse|bind|execute) [^:]+(?::[0-9a-fx]+)?): (.*)$', 1, 's'), '')",
+            doc="The statement that was logged.",
+        ),
+        col("detail", null_if="", doc="Detail of an error."),
+        col("hint", null_if="", doc="Hint on an error."),
+        col("internal_query", null_if="", doc="Internal query that led to the error."),
+        col("internal_query_pos", "integer", doc="Place in it."),
+        col("context", null_if="", doc="Context of an error."),
+        col("query", null_if="", doc="Statement that led to the error."),
+        col("query_pos", "integer", doc="Place in it."),
+        col("location", null_if="", doc="Place in PostgreSQL's source."),
+        col(
+            "application_name",
+            sql=either("application_name", "app=([^, ]+)"),
+            doc="Name that the client gives itself.",
+        ),
+        col("backend_type", null_if="", doc="Kind of the process, from version 13 on."),
+        col("leader_pid", "integer", doc="Leader of a parallel worker, from version 14 on."),
+        col("query_id", "bigint", doc="Hash of the statement, from version 14 on."),
+    ),
+    common=Common(
+        time=("log_time",),
+        source_ip="connection_from",
+        ips=("connection_from",),
+        akas=("database_name",),
+        usernames=("user_name",),
+    ),
+)
