@@ -6,6 +6,11 @@ import re
 from collections.abc import Mapping
 
 from tailrace.config.attributes import Attr, Attrs, BlockType
+from tailrace.config.declare_formats import FORMAT_SYNONYMS as FORMAT_SYNONYMS
+from tailrace.config.declare_formats import FORMATS as FORMATS
+from tailrace.config.declare_formats import IGNORED_DELIMITED as IGNORED_DELIMITED
+from tailrace.config.declare_formats import OF_TABLE as OF_TABLE
+from tailrace.config.declare_formats import format_types
 from tailrace.config.declare_live import LISTENER, SINK, WINDOW
 from tailrace.config.declare_sources import CONNECTIONS, KINDS, SOURCE
 
@@ -102,72 +107,10 @@ VARIABLE: Attrs = {
     "description": Attr("text", "What it is for."),
     "sensitive": Attr("flag", "Is never shown.", default=False),
 }
-_NOTE = {"description": Attr("text", "What is written like this.")}
-_MAPPED: Attrs = _NOTE | {
-    "field_map": Attr("map", "Column → source key."),
-    "keys": Attr(
-        "text", "`camel` where `event_time` is written `eventTime`.", default="same", choices=("same", "camel")
-    ),
-}
-_DELIMITED: Attrs = _NOTE | {
-    "delimiter": Attr("text", "One character or several; `\\s` = one or more blanks.", default=","),
-    "header": Attr("flag", "Does the first line name the fields? Without it, that is found out."),
-    "quote": Attr("text", "The quote.", default='"'),
-    "escape": Attr("text", "What makes a quote plain inside a quoted field.", default='"'),
-    "comment": Attr("text", "Lines that begin with this are skipped."),
-    "null_str": Attr("text", "A text that means null."),
-    "null_if": Attr("text", "The same as `null_str`.", same_as="null_str"),
-    "null_column_char": Attr("text", "The same as `null_str`.", same_as="null_str"),
-    "fields": Attr("names", "Names of the fields in order, where no header line gives them."),
-    "field_map": Attr("map", "Column → field."),
-}
-IGNORED_DELIMITED = frozenset(
-    [
-        "all_varchar",
-        "allow_quoted_nulls",
-        "decimal_separator",
-        "filename",
-        "force_not_null",
-        "ignore_errors",
-        "max_line_size",
-        "new_line",
-        "normalize_names",
-        "null_padding",
-        "sample_size",
-        "timestamp_format",
-    ]
-)
-"Options of DuckDB's CSV reader that other systems pass on: taken, with a warning that they do nothing."
-FORMATS: Mapping[str, Attrs] = {
-    "json": {**_MAPPED, "records": Attr("text", "Dotted path of the array that holds the records.")},
-    "jsonl": _MAPPED,
-    "delimited": {**_DELIMITED, **{name: Attr("any", "Has no effect.") for name in IGNORED_DELIMITED}},
-    "grok": _NOTE
-    | {
-        "layout": Attr("text", "The pattern of a line.", required=True),
-        "patterns": Attr("map", "Own patterns: name → grok text."),
-    },
-    "regex": _NOTE | {"layout": Attr("text", "The expression; named groups are the fields.", required=True)},
-}
-FORMAT_SYNONYMS = {"csv": "delimited", "ndjson": "jsonl"}
-OF_TABLE: Attrs = _NOTE | {"layout": Attr("text", "The line in the spelling of the program that writes it.")}
-"Attributes of a format whose type is a built-in table, such as `nginx_access_log`."
-
 _TIER = BlockType("tier", "A place where days rest, by age, by range or by condition.", TIER, synonyms=("partition",),
     active=False, example='tier "archive" {\n  path = "s3://archive/logs"\n}')  # fmt: skip
 _COLUMN = BlockType("column", "One column of a table.", COLUMN)
 _FILE = '  source "file" {\n    paths = ["/var/log/nginx"]\n  }\n'
-
-
-def _format_types() -> dict[str, BlockType]:
-    docs = {
-        "json": "Whole JSON documents: objects, arrays, or records under a path.",
-        "jsonl": "One JSON object per line.",
-        "delimited": "Fields between delimiters.",
-        "grok": "Lines that fit a grok pattern.",
-        "regex": "Lines that fit a regular expression.",
-    }
-    return {name: BlockType(name, docs[name], attributes, ("type", "name")) for name, attributes in FORMATS.items()}
 
 
 def _blocks(*blocks: BlockType) -> dict[str, BlockType]:
@@ -190,7 +133,7 @@ BLOCK_TYPES: Mapping[str, BlockType] = _blocks(
         example='connection "aws" "prod" {\n  profile = "prod"\n}',
     ),
     BlockType(
-        "format", "How bytes become columns.", {}, ("type", "name"), types=_format_types(),
+        "format", "How bytes become columns.", {}, ("type", "name"), types=format_types(),
         example='format "jsonl" "app" {\n  field_map = {\n    src_ip = "from_addr"\n  }\n}',
     ),
     BlockType(

@@ -5,16 +5,43 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tailrace.config.attributes import checked, filled
-from tailrace.config.declare import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, OF_TABLE
+from tailrace.config.declare_formats import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, OF_TABLE
 from tailrace.config.model import FormatSpec
 from tailrace.config.names import Names
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.values import Reference, Setting, Settings, Value, called, settings_of
 from tailrace.core import registry
-from tailrace.core.formats import Delimited, Format, Grok, Json, Jsonl, Layout, Regex
+from tailrace.core.formats import (
+    Avro,
+    Delimited,
+    Format,
+    Grok,
+    Json,
+    Jsonl,
+    Layout,
+    Otlp,
+    Pairs,
+    Parquet,
+    Regex,
+    Syslog,
+    W3c,
+    Xml,
+    Zeek,
+)
 from tailrace.core.table import Table
 
-_PLAIN: dict[str, Format] = {"json": Json(), "jsonl": Jsonl(), "delimited": Delimited()}
+_PLAIN: dict[str, Format] = {
+    "json": Json(),
+    "jsonl": Jsonl(),
+    "delimited": Delimited(),
+    "parquet": Parquet(),
+    "avro": Avro(),
+    "otlp": Otlp(),
+    "syslog": Syslog(),
+    "w3c": W3c(),
+    "zeek": Zeek(),
+    **{dialect: Pairs(dialect) for dialect in ("logfmt", "ltsv", "cef", "leef")},
+}
 "Types that need no further attribute."
 
 
@@ -43,6 +70,16 @@ class Formats:
                 return Jsonl(_str(values, "keys") or "same", _pairs(values, "field_map"))
             case "delimited":
                 return self._delimited(values, settings)
+            case "parquet":
+                return Parquet(_pairs(values, "field_map"))
+            case "avro":
+                return Avro(_str(values, "keys") or "same", _pairs(values, "field_map"))
+            case "xml":
+                return self._xml(values, settings, where)
+            case "w3c" if values.get("fields"):
+                return W3c((_strs(values, "fields"),))
+            case plain if plain in _PLAIN:
+                return _PLAIN[plain]
         if not values.get("layout"):
             if "layout" not in filled(settings, settings):
                 self.report.error(
@@ -50,7 +87,10 @@ class Formats:
                 )
             return None
         layout = _str(values, "layout")
-        return Grok(layout, _pairs(values, "patterns")) if type_name == "grok" else Regex(layout)
+        start = _str(values, "start") or None
+        if type_name == "grok":
+            return Grok(layout, _pairs(values, "patterns"), start)
+        return Regex(layout, start=start)
 
     def resolve(self, setting: Setting, table: Table | None) -> Format | None:
         """The format that an attribute asks for: a reference, a map, or a layout of the table's own kind."""
@@ -119,6 +159,15 @@ class Formats:
         # Whoever writes a layout means that one: the table's own alternatives would let other lines through.
         return replace(table.format, text=str(layout), also=())
 
+    def _xml(self, values: dict[str, Value], settings: Settings, where: Where) -> Format | None:
+        record = _str(values, "record")
+        if not record:
+            if "record" not in settings:
+                self.report.error(where, "an xml format needs a record", "missing-attribute", 'add record = "Event"')
+            return None
+        keys = _str(values, "keys") or "same"
+        return Xml(record, _str(values, "named"), keys, _pairs(values, "field_map"))
+
     def _delimited(self, values: dict[str, Value], settings: Settings) -> Format:
         for name in IGNORED_DELIMITED & settings.keys():
             self.report.warn(settings[name].name_where, f"'{name}' has no effect here", "no-effect")
@@ -138,7 +187,11 @@ class Formats:
 
 
 def _in_own_words(made: Format | None, table: Table | None) -> Format | None:
-    """VPC flow fields between blanks are a layout of that table, which spells them its own way (`vpc-id`)."""
+    """VPC flow fields between blanks are a layout of that table, which spells them its own way (`vpc-id`); a table's
+    own Parquet format knows what its fields are called there.
+    """
+    if made == Parquet() and table is not None:
+        return next((p.format for p in table.presets if isinstance(p.format, Parquet)), made)
     if isinstance(made, Delimited) and made.fields and made.delimiter in (" ", "\\s") and table is not None:
         own = table.format
         if isinstance(own, Layout) and own.dialect == "vpc":

@@ -50,6 +50,8 @@ class Delimited:
     "Field names in order, where no header line gives them."
     optional: int = 0
     "So many of the last fields may be missing, in all records of a file or in none."
+    loose: bool = False
+    "Names in a header are the columns' whatever their case and whatever stands between their words."
     field_map: tuple[tuple[str, str], ...] = ()
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from tailrace.core import Column, Struct, Table
 from tailrace.core.arrow import arrow_type
 from tailrace.formats.casts import cast_texts, is_text
+from tailrace.formats.gathering import gather
 
 REST = "tp_rest"
 "The field that holds what a line has beyond its last field."
@@ -52,6 +53,11 @@ class Fitter:
         mentioned = {w.strip('"') for c in table.columns if c.sql for w in _WORD.findall(c.sql)}
         self.passed = [f for f in available if f in mentioned and f not in names]
         used = {source for _, source in self.fitted} | set(self.passed)
+        self.gathered = [
+            (column, gather(column.src or "", [f for f in available if f not in used])) for column in table.columns
+        ]
+        self.gathered = [(column, parts) for column, parts in self.gathered if parts]
+        used |= {field for _, parts in self.gathered for field in parts.values()}
         self.kept = [
             f for f in available if f not in used and (f in always or any(fnmatchcase(f, glob) for glob in table.keep))
         ]
@@ -90,6 +96,9 @@ class Fitter:
             columns[column.name], wrong = _fit(column, values, self.times.get(source))
             if wrong is not None:
                 misfits[column.name] = wrong
+        for column, parts in self.gathered:
+            texts = {key: null_where(fields[f], null, "") for key, f in parts.items() if f in fields}
+            columns[column.name] = together(texts, columns.get(column.name), rows)
         columns |= {f: null_where(fields[f], null) for f in self.passed if f in fields}
         kept = {f: null_where(fields[f], null) for f in self.kept if f in fields}
         kept = {f: v for f, v in kept.items() if v.null_count < rows}
@@ -129,6 +138,19 @@ def _fit(column: Column, values: pa.Array, time: str | None) -> tuple[pa.Array, 
     return out, pc.if_else(wrong, texts, pa.scalar(None, pa.string()))
 
 
+def together(texts: Texts, given: pa.Array | None, rows: int) -> pa.Array:
+    """An object of the texts per row, null where there are none; a value that a row has already stays."""
+    told = np.flatnonzero(_any_valid(list(texts.values()), rows))
+    if not len(told):
+        return pa.nulls(rows, pa.string()) if given is None else given
+    places = np.zeros(rows, np.int64)
+    places[told] = np.arange(len(told))
+    silent = np.ones(rows, bool)
+    silent[told] = False
+    made = _object(_members(texts, told)).take(pa.array(places, mask=silent))
+    return made if given is None else pc.coalesce(given, made)
+
+
 def _at(rows: Collection[int], size: int) -> pa.Array:
     mask = np.ones(size, bool)
     mask[list(rows)] = False
@@ -162,6 +184,12 @@ def _members(texts: Texts, rows: npt.NDArray[np.int64]) -> list[pa.Array]:
 def _object(members: list[pa.Array]) -> pa.Array:
     """Members that are null are left out. Every row must have one that is not: Arrow drops the others."""
     return joined("{", pc.binary_join_element_wise(*members, ",", null_handling="skip"), "}")
+
+
+def object_of(documents: Texts) -> pa.Array:
+    """A JSON object per row, of texts that are JSON themselves."""
+    members = [joined(_key(name), values.fill_null("null")) for name, values in documents.items()]
+    return joined("{", pc.binary_join_element_wise(*members, ","), "}")
 
 
 def joined(*parts: pa.Array | str) -> pa.Array:

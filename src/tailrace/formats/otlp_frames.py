@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tailrace.formats.base import RAW_LIMIT, Bad, Stream
+from tailrace.formats.byte_window import ByteWindow
 from tailrace.formats.protobuf_wire import SPAN, Ints, varint, walk
 
 TAG = 0x0A
@@ -35,38 +36,6 @@ class Resources:
     bad: list[Bad] = field(default_factory=list)
 
 
-class _Window:
-    """The bytes of a stream that are looked at."""
-
-    def __init__(self, stream: Stream) -> None:
-        self._blocks = iter(stream)
-        self._buffer = bytearray()
-
-    def peek(self, size: int) -> bytes:
-        """The next bytes, fewer only at the end."""
-        while len(self._buffer) < size:
-            block = next(self._blocks, b"")
-            if not block:
-                break
-            self._buffer += block
-        return bytes(self._buffer[:size])
-
-    def take(self, size: int) -> bytes:
-        found = self.peek(size)
-        del self._buffer[: len(found)]
-        return found
-
-    def skip(self, size: int) -> int:
-        """Passes over bytes without holding them; tells how many there were."""
-        left = size
-        while left:
-            found = len(self.take(min(left, _RUN)))
-            if not found:
-                break
-            left -= found
-        return size - left
-
-
 class _Run:
     """Resources that are gathered to be read together."""
 
@@ -90,7 +59,7 @@ class _Run:
 
 def resources(stream: Stream) -> Iterator[Resources]:
     """Runs of resources in the order of the stream."""
-    window = _Window(stream)
+    window = ByteWindow(stream)
     framing = framing_of(window.peek(_HEAD))
     run = _Run()
     while window.peek(1):
@@ -123,7 +92,7 @@ def _begins_message(head: bytes, at: int, length: int) -> bool:
     return head[at : at + 1] == _MARK and after > 0 and after - at + inner <= length
 
 
-def _take_field(window: _Window, run: _Run) -> None:
+def _take_field(window: ByteWindow, run: _Run) -> None:
     """A resource of the one message that the stream is."""
     head = window.peek(_HEAD)
     length, at = varint(head, 1, len(head))
@@ -135,7 +104,7 @@ def _take_field(window: _Window, run: _Run) -> None:
         run.add(body)
 
 
-def _take_message(window: _Window, run: _Run, framing: str) -> None:
+def _take_message(window: ByteWindow, run: _Run, framing: str) -> None:
     """A message with its length before it."""
     head = window.peek(_HEAD)
     length, at = varint(head, 0, len(head)) if framing == "varint" else (int.from_bytes(head[:4], "big"), 4)
@@ -152,7 +121,7 @@ def _take_message(window: _Window, run: _Run, framing: str) -> None:
         run.refuse(body, len(body), _CUT)
 
 
-def _body(window: _Window, run: _Run, length: int) -> bytes:
+def _body(window: ByteWindow, run: _Run, length: int) -> bytes:
     if length <= LARGEST:
         return window.take(length)
     head = window.peek(RAW_LIMIT)

@@ -1,12 +1,24 @@
 """AWS VPC flow logs, any field list: one row per flow and interval."""
 
-from tailrace.core import Common, Layout, Preset, Table, col
+from tailrace.core import Common, Layout, Parquet, Preset, Table, col
 
 DEFAULT = Layout(
     "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action "
     "log-status",
     dialect="vpc",
     header=r"[a-z]+(?:-[a-z0-9]+)*(?: [a-z0-9]+(?:-[a-z0-9]+)*)+",
+)
+PARQUET = Parquet(
+    (
+        ("src_addr", "srcaddr"),
+        ("dst_addr", "dstaddr"),
+        ("src_port", "srcport"),
+        ("dst_port", "dstport"),
+        ("start_time", "start"),
+        ("end_time", "end"),
+        ("pkt_src_addr", "pkt_srcaddr"),
+        ("pkt_dst_addr", "pkt_dstaddr"),
+    )
 )
 ECS = ("ecs_cluster_arn", "ecs_container_instance_arn", "ecs_task_arn", "ecs_task_definition_arn")
 
@@ -15,7 +27,10 @@ TABLE = Table(
     doc="IP traffic of network interfaces in a VPC, transit gateway or ECS task.",
     null="-",
     format=DEFAULT,
-    presets=(Preset("default", DEFAULT, "The fields of version 2."),),
+    presets=(
+        Preset("default", DEFAULT, "The fields of version 2."),
+        Preset("parquet", PARQUET, "Delivery as Parquet files, any fields."),
+    ),
     columns=(
         col("version", "integer", doc="Version of the flow log's format."),
         col("account_id", doc="Account that owns the interface."),

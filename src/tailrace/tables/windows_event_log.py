@@ -1,6 +1,6 @@
 """Windows event logs exported as JSON, by whichever tool: one row per event."""
 
-from tailrace.core import Common, Json, Sql, Table, col
+from tailrace.core import Common, Json, Preset, Sql, Table, Xml, col
 
 
 def system(name: str, attribute: str = "") -> str:
@@ -32,6 +32,7 @@ TABLE = Table(
     name="windows_event_log",
     doc="Events of Windows and its applications: logins, processes, services, policies and more.",
     format=Json(records="Events", unwrap=("Event", "_source", "records", "value")),
+    presets=(Preset("xml", Xml("Event", "Data@Name"), "Events in XML, as Windows and wevtutil write them."),),
     columns=(
         col("time_created", "timestamp", sql=moment(TIME), doc="When it happened, UTC."),
         col(
@@ -76,7 +77,7 @@ TABLE = Table(
         col("task", sql=told("Task", system("Task"), "winlog ->> 'task'"), doc="Task of the provider."),
         col("opcode", sql=told("Opcode", system("Opcode"), "winlog ->> 'opcode'"), doc="Step of the task."),
         col("keywords", sql=told("Keywords", system("Keywords"), "winlog ->> 'keywords'"), doc="Audit Success, …"),
-        col("message", sql=told("Message", "message"), doc="The event in sentences."),
+        col("message", sql=told("Message", "message", "RenderingInfo::json ->> 'Message'"), doc="The event in sentences."),
         col("subject_user_name", sql=detail("SubjectUserName"), doc="Account that asked for it."),
         col("subject_domain_name", sql=detail("SubjectDomainName"), doc="Domain of that account."),
         col("target_user_name", sql=detail("TargetUserName"), doc="Account that it is about."),
