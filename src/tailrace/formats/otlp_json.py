@@ -29,7 +29,7 @@ _SCOPES = msgspec.json.Decoder(list[ScopeLogs])
 _MESSAGE = msgspec.json.Decoder(Message)
 _LIST = msgspec.json.Decoder(list[Raw])
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
-_TEXT = msgspec.json.Decoder(str | None)
+_TEXT = msgspec.json.Decoder(str)
 _ATTRIBUTES = msgspec.json.Decoder(Attributes)
 _FIELDS = {f.encode_name: (f.name, msgspec.json.Decoder(f.type)) for f in msgspec.structs.fields(LogRecord)}
 _REMEMBERED = 1_000
@@ -179,6 +179,7 @@ def _text(raw: Raw | None) -> str | None:
     if raw is None or bytes(raw) == b"null":
         return None
     try:
-        return _TEXT.decode(raw)
+        text: str = _TEXT.decode(raw)
     except UNREADABLE:
         return bytes(raw).decode()
+    return text

@@ -95,7 +95,7 @@ class Records:
         fields: Texts = {
             "time_unix_nano": _moments([r.time_unix_nano for r in records]),
             "observed_time_unix_nano": _moments([r.observed_time_unix_nano for r in records]),
-            "severity_number": _numbers([SEVERITIES.get(n, n) if (n := r.severity_number) else None for r in records]),
+            "severity_number": _numbers([_severity(r.severity_number) for r in records]),
             "severity_text": pa.array([r.severity_text or None for r in records], pa.string()),
             "body": pa.array([body_text(r.body) for r in records], pa.string()),
             "attributes": _documents([attributes_text(r.attributes) for r in records]),
@@ -137,6 +137,10 @@ def _spread(groups: Sequence[Texted], owners: np.ndarray[Any, np.dtype[np.int64]
 
 def _sparse(texts: dict[int, str], size: int) -> pa.Array:
     return pa.array([texts.get(row) for row in range(size)], pa.string())
+
+
+def _severity(value: int | str | None) -> int | str | None:
+    return (SEVERITIES.get(value, value) if isinstance(value, str) else value) or None
 
 
 def _moments(values: list[Any]) -> pa.Array:

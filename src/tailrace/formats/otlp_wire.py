@@ -101,7 +101,7 @@ def _spelled(data: Bytes, number: int, fields: Fields, quote: bool) -> pa.Array:
     if number == DOUBLE:
         numbers = fields.value.view(np.float64).tolist()
         return pa.array([msgspec.json.encode(spelled(n)).decode() for n in numbers], pa.string())
-    view = memoryview(data)
+    view = data.data
     plain = [_plain(view, number, start, end, 0) for start, end in zip(fields.start, fields.end, strict=True)]
     if number == BYTES and not quote:
         return pa.array(plain, pa.string())

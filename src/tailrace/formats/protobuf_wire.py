@@ -48,8 +48,8 @@ class Fields:
         return self.where(chosen)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Fields:
-        parts = (array[chosen] for array in (self.owner, self.number, self.wire, self.value, self.start))
-        return Fields(*parts, self.broken)
+        owner, number, wire = self.owner[chosen], self.number[chosen], self.wire[chosen]
+        return Fields(owner, number, wire, self.value[chosen], self.start[chosen], self.broken)
 
     @property
     def end(self) -> Ints:
@@ -69,7 +69,7 @@ def scan(data: Bytes, starts: Ints, ends: Ints) -> Fields:
         active = active[~wrong]
         active = active[cursor[active] < ends[active]]
     tail: list[tuple[int, ...]] = []
-    text = memoryview(data)
+    text = data.data
     for message in active.tolist():
         broken[message] = not walk(text, message, int(cursor[message]), int(ends[message]), tail)
     if tail:
