@@ -21,6 +21,11 @@ _SLIPS = (
         "expected '=' after '{}'",
         "write {} = …",
     ),
+    (
+        re.compile(rb'^\s*(?P<here>"_*")[ \t]*[=:]'),
+        "the name of an attribute stands without quotes",
+        "write name = value",
+    ),
     (re.compile(rb"^\s*(?P<word>[A-Za-z_][\w-]*)[ \t]*(?P<here>:)"), "expected '=' after '{}'", "write {} = …"),
     (
         re.compile(rb'["\])}][ \t]+(?P<here>"_*")[ \t]*[,\]]'),

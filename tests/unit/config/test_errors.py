@@ -31,6 +31,9 @@ PARTITION = 'partition "nginx_access_log" "p" {\n  ' + FILE
         ('schema "x" {\n  a = 1\n  b = [1 2]\n}', "3:11: unexpected ']'"),
         ('schema "x" {\n  a = 1\n  b = x y\n}\nschema "y" {}', "3:7: expected one value"),
         ("schema x {\n  a = 'b'\n}", "2:7: unexpected 'b'"),
+        ('schema x {\n  "a" = 1\n}', "2:3: the name of an attribute stands without quotes"),
+        ("schema x {\n  a: 1\n}", "2:4: expected '=' after 'a'"),
+        ('schema x {\n  a "b"\n}', "2:5: expected '=' after 'a'"),
         ("a = 1", "1:1: 'a' stands outside of any block"),
         # names
         ('partion "a" "b" {}', "1:1: unknown block 'partion'"),
