@@ -106,7 +106,69 @@ def iis(event: Event) -> Event:
     return row | {"time_taken * 1000000": event["event.duration"]}
 
 
+HAPROXY = {
+    "haproxy.frontend_name": "frontend_name",
+    "haproxy.backend_name": "backend_name",
+    "haproxy.server_name": "server_name",
+    "haproxy.bytes_read": "bytes_read",
+    "haproxy.backend_queue": "backend_queue",
+    "haproxy.server_queue": "srv_queue",
+    "haproxy.connections.active": "actconn",
+    "haproxy.connections.frontend": "feconn",
+    "haproxy.connections.backend": "beconn",
+    "haproxy.connections.server": "srv_conn",
+    "haproxy.connections.retries": "retries",
+    "haproxy.connection_wait_time_ms": "time_connect",
+    "haproxy.total_waiting_time_ms": "time_queue",
+    "haproxy.http.request.time_wait_ms": "time_request",
+    "haproxy.http.request.time_wait_without_data_ms": "time_response",
+    "haproxy.termination_state": "termination_state",
+    "haproxy.mode": "mode",
+    "http.request.method": "request_method",
+    "http.response.status_code": "status",
+    "url.original": "request_uri",
+    "process.pid": "pid",
+    "process.name": "process_name",
+    "source.ip": "client_ip",
+    "source.port": "client_port",
+    "destination.ip": "destination_ip",
+    "destination.port": "destination_port",
+}
+
+
+def haproxy(event: Event) -> Event:
+    row = renamed(event, HAPROXY)
+    if "event.duration" in event:
+        row["time_total"] = event["event.duration"] // 1_000_000
+    if event.get("haproxy.http.request.captured_headers"):
+        row["list_filter(request_headers, lambda h: h <> '')"] = event["haproxy.http.request.captured_headers"]
+    return row
+
+
+TRAEFIK = {
+    "http.request.method": "request_method",
+    "http.response.status_code": "status",
+    "http.response.body.bytes": "size",
+    "http.request.referrer": "referer",
+    "url.original": "request_path",
+    "user_agent.original": "user_agent",
+    "source.address": "client_host",
+    "traefik.access.request_count": "request_count",
+    "traefik.access.frontend_name": "router_name",
+    "traefik.access.backend_url": "service_url",
+}
+
+
+def traefik(event: Event) -> Event:
+    row = {"tp_timestamp": moment(event)} | renamed(event, TRAEFIK)
+    row = {column: None if value == "-" else value for column, value in row.items()}
+    if "event.duration" in event:
+        row["duration_ms * 1000000"] = event["event.duration"]
+    return row | {"coalesce(client_user, '-')": event["user.name"]}
+
+
 Told = Callable[[Event], Event]
+HAPROXY_FILES = ("default", "haproxy", "httplog-no-headers", "tcplog")
 IIS_FILES = (
     "test", "test-iis-7.2", "test-iis-7.5", "test-ipv6zone", "test-x-forward-for", "test-x-forward-for-extended"
 )  # fmt: skip
@@ -118,6 +180,8 @@ PAIRS: list[tuple[str, str, Told]] = [
     ("apache_error_log", "apache/error/test/ubuntu-2.2.22.log", apache_error),
     *(("iis_access_log", f"iis/access/test/{name}.log", iis) for name in IIS_FILES),
     *(("iis_access_log", f"iis/error/test/{name}.log", iis) for name in ("iis_error_url", "ipv6_zone_id", "test")),
+    *(("haproxy_log", f"haproxy/log/test/{name}.log", haproxy) for name in HAPROXY_FILES),
+    ("traefik_access_log", "traefik/access/test/test.log", traefik),
     ("syslog", "system/auth/test/auth-ubuntu1204.log", syslog),
     ("syslog", "system/auth/test/secure-rhel7.log", syslog),
     ("syslog", "system/auth/test/test.log", syslog),

@@ -18,7 +18,8 @@ from tailrace.formats.json_struct import source_keys
 from tailrace.formats.lines import LineBlock, cut_lines
 from tailrace.formats.multiline import texts_of
 from tailrace.formats.pair_dialects import DIALECTS
-from tailrace.formats.syslog import ANY_TIME, with_years
+from tailrace.formats.syslog import ANY_TIME
+from tailrace.formats.years import with_years
 
 
 @dataclass(frozen=True, slots=True)

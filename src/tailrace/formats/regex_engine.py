@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import Grok, Regex, Table, col
-from tailrace.formats.base import Batch, Decoder, Positions, Stream
+from tailrace.formats.base import Batch, Decoder, Positions, Stream, moment_of
 from tailrace.formats.casts import cast_texts
 from tailrace.formats.cutting import Cutting
 from tailrace.formats.fit import Fitter
@@ -21,6 +21,7 @@ from tailrace.formats.lines import LineBlock, cut_lines
 from tailrace.formats.matchers import LINE_SECONDS, Backtracking, Matched, Matcher, Re2, portable
 from tailrace.formats.multiline import Starts, records, texts_of
 from tailrace.formats.regex_split import split
+from tailrace.formats.years import is_yearless, with_years
 
 SAMPLE = 1000
 "Lines on which the matchers are timed."
@@ -117,6 +118,10 @@ class RegexDecoder:
 
     def __init__(self, table: Table, expressions: Sequence[Expression], start: str | None = None) -> None:
         self.starts = Starts(start) if start is not None else None
+        yearless = [c for c in table.columns if c.type == "timestamp" and is_yearless(c.time)]
+        self.yearless = {c.src or c.name for c in yearless}
+        columns = tuple(replace(c, time=None) if c in yearless else c for c in table.columns)
+        table = replace(table, columns=columns)
         self.ways = [Way(table, expression, start is not None) for expression in expressions]
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
@@ -124,8 +129,9 @@ class RegexDecoder:
             yield from self._batches(block, stream)
 
     def prepared(self, fields: dict[str, pa.Array], stream: Stream) -> dict[str, pa.Array]:
-        """For formats that know more of their fields than an expression can say."""
-        return fields
+        """Times get their year. Formats that know more of their fields than an expression can say add to it."""
+        found = self.yearless & fields.keys()
+        return fields | {name: with_years(fields[name], moment_of(stream)) for name in found}
 
     def _batches(self, block: LineBlock, stream: Stream) -> Iterator[Batch]:
         lines, filled = _texts(block) if self.starts is None else _filled(texts_of(block))

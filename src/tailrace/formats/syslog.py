@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from datetime import datetime, timedelta
 
 import msgspec
 import pyarrow as pa
@@ -14,11 +13,10 @@ from tailrace.core import Regex, Table
 from tailrace.formats.base import Stream, moment_of
 from tailrace.formats.grok import expressions_of
 from tailrace.formats.regex_engine import RegexDecoder
+from tailrace.formats.years import MONTH, with_years
 
-MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_MONTH = "|".join(MONTHS)
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-_OLD = rf"(?:{_MONTH}) [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d+)?(?: \d{{4}}\b)?"
+_OLD = rf"(?:{MONTH}) [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d+)?(?: \d{{4}}\b)?"
 _PRIORITY = r"<(?<priority>1[0-8]\d|19[01]|\d{1,2})>"
 _ELEMENT = r'\[[^\s="\]]+(?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*\]'
 _HEADER = r"(?<hostname>\S+) (?<app_name>\S+) (?<proc_id>\S+) (?<msg_id>\S+)"
@@ -43,10 +41,9 @@ FORMS = (
     rf"{_FRONT}:? (?<message>--- .*)$",
     rf"{_FRONT}:? {_HOST}:? (?<message>.*)$",
 )
-START = rf"^(?:<|\d{{4}}-\d\d-\d\d[T ]|\d{{1,3}} \d{{4}}-|\d+ <\d|[*.]?(?:{_MONTH}) [ \d]?\d )"
+START = rf"^(?:<|\d{{4}}-\d\d-\d\d[T ]|\d{{1,3}} \d{{4}}-|\d+ <\d|[*.]?(?:{MONTH}) [ \d]?\d )"
 ANY_TIME = rf"(?P<time>{_ISO}|{_OLD})"
 "A time anywhere in a text."
-_YEARLESS = rf"^(?P<month>{_MONTH}) +(?P<day>\d+) (?:(?P<y>\d{{4}}) )?(?P<time>[\d:.]+)(?: (?P<z>\d{{4}}))?$"
 _PARAMETER = re.compile(r' ([^\s="\]]+)="((?:[^"\\\]]|\\.)*)"')
 _ELEMENTS = re.compile(_ELEMENT)
 _ESCAPED = re.compile(r'\\(["\\\]])')
@@ -67,35 +64,6 @@ class SyslogDecoder(RegexDecoder):
         fields["timestamp"] = with_years(fields["timestamp"], moment_of(stream))
         message = pc.replace_substring(fields["message"], "\ufeff", "", max_replacements=1)
         return fields | {"message": pc.utf8_rtrim(message, "\r\n")}
-
-
-def with_years(texts: pa.Array, moment: datetime) -> pa.Array:
-    """`Mar  7 04:02:16` → ISO 8601 in the latest year that is at most a day after the moment."""
-    parts = pc.extract_regex(texts, _YEARLESS)
-    if parts.null_count == len(texts):
-        return texts
-    month, day, year, time, late_year = parts.flatten()
-    limit = moment + timedelta(days=1)
-    number = pc.add(pc.index_in(month, pa.array(MONTHS)), 1).cast(pa.string())
-    rest = pc.binary_join_element_wise(_padded(number), _padded(day), "-")
-    rest = pc.binary_join_element_wise(rest, time, " ")
-    late = pc.greater(rest, f"{limit:%m-%d %H:%M:%S}.999999")
-    guess = pc.if_else(late, str(limit.year - 1), str(limit.year))
-    leap = pc.if_else(late, str(_leap_year(limit.year - 1)), str(_leap_year(limit.year)))
-    guess = pc.if_else(pc.starts_with(rest, "02-29"), leap, guess)
-    said = pc.binary_join_element_wise(year, late_year, "")
-    iso = pc.binary_join_element_wise(pc.if_else(pc.equal(said, ""), guess, said), rest, "-")
-    return pc.coalesce(iso, texts)
-
-
-def _padded(numbers: pa.Array) -> pa.Array:
-    return pc.utf8_lpad(numbers, 2, "0")
-
-
-def _leap_year(year: int) -> int:
-    while year % 4 or (year % 100 == 0 and year % 400):
-        year -= 1
-    return year
 
 
 def _dashless(texts: pa.Array) -> pa.Array:

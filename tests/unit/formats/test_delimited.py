@@ -86,7 +86,7 @@ def test_last_fields_may_be_missing_in_a_whole_file() -> None:
     assert values(short, b"1,2\n3,4\n") == [{"a": "1", "b": "2"}, {"a": "3", "b": "4"}]
     assert values(short, b"1,2,3\n") == [{"a": "1", "b": "2", "c": "3"}]
     rows, bad, _ = read(short, b"1\n1,2\n1,2,3\n")
-    assert rows == [{"a": "1", "b": "2"}]
+    assert rows == [{"a": "1", "b": "2", "at": 2}]
     assert len(bad) == 2
 
 

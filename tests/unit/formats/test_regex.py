@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.core import Common, DataError, Grok, Regex, Table, col
-from tailrace.formats.base import Batch
+from tailrace.formats.base import Batch, Dated
 from tailrace.formats.cutting import Cutting
 from tailrace.formats.grok import Expression, compiled
 from tailrace.formats.matchers import Backtracking, Matcher, Re2, portable
@@ -285,3 +286,13 @@ def test_cheapest_prefers_an_equal_and_faster_matcher() -> None:
     expression = compiled(Grok("%{COMBINEDAPACHELOG}"))
     line = '1.2.3.4 - - [10/Oct/2000:13:55:36 -0700] "GET /a HTTP/1.0" 200 2326 "-" "curl/8"'
     assert isinstance(cheapest(matchers(expression), pa.array([line] * 500)), Cutting)
+
+
+def test_times_without_a_year_get_that_of_the_artifact() -> None:
+    format = Regex(r"^(?<at>\w+ +\d+ [\d:]+) (?<what>.*)$")
+    columns = (col("at", "timestamp", time="%b %d %H:%M:%S"), col("what"))
+    table = Table("t", "", format, columns, Common(time=("at",)))
+    stream = Dated(Chunks([b"Dec 31 23:59:59 a\nJan  1 00:00:01 b\nnever c\n"]), datetime(2019, 1, 1, 12))
+    (batch,) = regex_decoder(table, format).decode(stream)
+    assert [str(value) for value in batch.columns["at"].to_pylist()] == ["2018-12-31 23:59:59", "2019-01-01 00:00:01"]
+    assert len(batch.bad) == 1

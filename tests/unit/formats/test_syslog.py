@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tailrace.core import Common, Syslog, Table, col
 from tailrace.formats import decoder
 from tailrace.formats.base import Bad, Dated
-from tailrace.formats.syslog import MONTHS, with_years
+from tailrace.formats.years import MONTHS, with_years
 
 NAMES = ("priority", "version", "timestamp", "hostname", "app_name", "proc_id", "msg_id", "structured_data", "message")
 COLUMNS = tuple(col(name, "timestamp" if name == "timestamp" else "varchar") for name in (*NAMES, "level"))
