@@ -48,7 +48,7 @@ class Column:
     src: str | None = None
     """Source field or key; by default the column's name, rewritten by the format's `keys` rule. In JSON `/a/b` points
     at `b` inside the object `a`, `*` at all of an object that has no column; `/tp_envelope/a` at `a` in the envelope
-    that the record came in."""
+    that the record came in. In delimited records `a/*` gathers the fields that begin so and have no column."""
     doc: str = ""
     sql: str | None = None
     "A DuckDB expression over source fields; excludes `src`."

@@ -53,6 +53,21 @@ class Delimited:
     loose: bool = False
     "Names in a header are the columns' whatever their case and whatever stands between their words."
     field_map: tuple[tuple[str, str], ...] = ()
+    null_padding: bool = False
+    "Fields that a record lacks at its end are null."
+    allow_quoted_nulls: bool = True
+    "Does a text that means null mean it between quotes too?"
+    force_not_null: tuple[str, ...] = ()
+    "Fields in which no text means null."
+    decimal_separator: str = "."
+    timestamp_format: str | None = None
+    "A strptime pattern for times whose column has none of its own."
+    normalize_names: bool = False
+    "Names in a header become lower case with `_` between words."
+    new_line: str | None = None
+    "`\\r` where that alone ends a line; other ends are known without it."
+    max_line_size: int | None = None
+    "Longer lines go to the quarantine."
 
 
 @dataclass(frozen=True, slots=True)

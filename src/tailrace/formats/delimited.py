@@ -12,21 +12,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import Delimited, Struct, Table
+from tailrace.formats.arrow_nested import plain_name
 from tailrace.formats.base import Bad, Batch, Positions, Stream
 from tailrace.formats.casts import native_type
 from tailrace.formats.csv_reader import CsvReader
+from tailrace.formats.delimited_text import free, grammar, single
 from tailrace.formats.feed import Once
 from tailrace.formats.fit import Fitter, Texts
 from tailrace.formats.lines import LineBlock, cut_lines, merged
 from tailrace.formats.records import record_block, records_of
 
-STAND_INS = [bytes([code]) for code in (0x1F, 0x1E, 0x1D, 0x1C, *range(0x01, 0x09), *range(0x0E, 0x1C))]
 _BLANKS = b" \t"
 
 
 def delimited_decoder(table: Table, fmt: Delimited) -> DelimitedDecoder:
     """The decoder of a table's records written as `fmt` says."""
-    return DelimitedDecoder(table, fmt)
+    from tailrace.formats.delimited_options import OptionsDecoder, has_options
+
+    return OptionsDecoder(table, fmt) if has_options(fmt) else DelimitedDecoder(table, fmt)
 
 
 class DelimitedDecoder:
@@ -38,21 +41,27 @@ class DelimitedDecoder:
         self.table = replace(table, columns=columns)
         # An escape that is the usual quote means nothing where there are no quotes.
         self.fmt = fmt if fmt.quote or fmt.escape != '"' else replace(fmt, escape="")
-        self.proper = re.compile(_grammar(self.fmt))
+        self.proper = re.compile(grammar(self.fmt))
         self.expected = fmt.fields or tuple(
             c.src or c.name for c in columns if c.sql is None and not isinstance(c.type, Struct)
         )
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches in order of the stream."""
-        reading = Reading(self)
+        reading = self.reading()
         held: LineBlock | None = None
-        for block in cut_lines(stream):
+        for block in self.lines(stream):
             block = block if held is None else merged([held, block])
             held, batches = reading.read(block, final=False)
             yield from batches
         if held is not None:
             yield from reading.read(held, final=True)[1]
+
+    def reading(self) -> Reading:
+        return Reading(self)
+
+    def lines(self, stream: Stream) -> Iterator[LineBlock]:
+        return cut_lines(stream)
 
 
 class Reading:
@@ -129,12 +138,13 @@ class Reading:
     def _begin(self, first: bytes) -> None:
         """Takes the names of the fields from the first record, or from what the format says."""
         words = self._split(first)
-        known = {name.casefold(): name for name in self.expected}
-        named = sum(word.strip().casefold() in known for word in words)
+        plain = plain_name if self.fmt.loose else str.casefold
+        known = {plain(name): name for name in self.expected}
+        named = sum(plain(word.strip()) in known for word in words)
         has_header = self.fmt.header if self.fmt.header is not None else 2 * named >= max(len(self.expected), 1)
         if has_header:
             self.header = first
-            names = [known.get(word.strip().casefold(), word.strip()) for word in words]
+            names = [known.get(plain(word.strip()), word.strip()) for word in words]
         elif self.fmt.fields:
             names = list(self.fmt.fields[: max(len(words), len(self.fmt.fields) - self.fmt.optional)])
         else:
@@ -155,7 +165,7 @@ class Reading:
     def _split(self, record: bytes) -> list[str]:
         """The fields of one record, read by Python's own module."""
         fmt = self.fmt
-        (separator,), (text,) = _single(fmt, [record])
+        (separator,), (text,) = single(fmt, [record])
         lines = text.decode(errors="replace").splitlines(keepends=True)
         escape = fmt.escape if fmt.escape and fmt.escape != fmt.quote else None
         reader = csv.reader(
@@ -171,8 +181,8 @@ class Reading:
         """Batches of the records that have the right fields, and the others with the reason."""
         if not len(block):
             return [], {}
-        separator, (buffer,) = _single(self.fmt, [block.buffer])
-        hidden = _free(buffer) if _has_returns(block) and not newlines else b""
+        separator, (buffer,) = single(self.fmt, [block.buffer])
+        hidden = free(buffer) if _has_returns(block) and not newlines else b""
         if hidden:
             buffer = re.sub(rb"\r(?!\n)", hidden, buffer)
         fmt = self.fmt
@@ -186,6 +196,7 @@ class Reading:
             double_quote=doubled,
             escape_char=False if doubled or not fmt.escape else fmt.escape,
             newlines_in_values=newlines,
+            quoted_nulls=fmt.allow_quoted_nulls,
         )
         try:
             fields, refused = reader.read(buffer)
@@ -197,12 +208,19 @@ class Reading:
         self.types = {n: t for n, t in reader.types.items() if not pa.types.is_string(t)}
         wanted = len(self.names)
         reasons = {n: f"{self.kind}: {count} fields instead of {wanted}" for n, count in refused.items()}
+        more, reasons = self.mended(block, refused, reasons, newlines)
         kept = np.setdiff1d(np.arange(len(block)), list(refused)) if refused else np.arange(len(block))
         if not len(kept):
-            return [], reasons
+            return more, reasons
         if hidden:
             fields = {name: _shown(array, hidden) for name, array in fields.items()}
-        return [self._batch(block, kept, fields)], reasons
+        return [self._batch(block, kept, fields), *more], reasons
+
+    def mended(
+        self, block: LineBlock, refused: dict[int, int], reasons: dict[int, str], newlines: bool
+    ) -> tuple[list[Batch], dict[int, str]]:
+        """For formats that take records with another number of fields."""
+        return [], reasons
 
     def _halves(self, block: LineBlock, newlines: bool) -> tuple[list[Batch], dict[int, str]]:
         """Finds the record that the reader cannot take, and reads the others without it."""
@@ -227,50 +245,6 @@ class Reading:
         columns, extra, flagged = self.fitter.fit(fields, len(kept), marked=True, invalid=invalid)
         raw = block.raw
         return Batch(columns, block.positions[kept], lambda row: raw(int(kept[row])), extra, flagged)
-
-
-def _grammar(fmt: Delimited) -> bytes:
-    """A record as it should be: fields that are quoted as a whole, or hold neither quote nor line end."""
-    parted = rb"[ \t]+" if fmt.delimiter == r"\s" else re.escape(fmt.delimiter.encode())
-    plain = rb"(?:(?!%s)[^\n])*" % parted
-    if fmt.quote:
-        quote = re.escape(fmt.quote.encode())
-        plain = rb"(?:(?!%s|%s)[^\n])*" % (parted, quote)
-        within = rb"[^%s]|%s%s" % (quote, quote, quote)
-        if fmt.escape and fmt.escape != fmt.quote:
-            within = rb"(?!%s|%s).|%s." % (
-                quote,
-                re.escape(fmt.escape.encode()),
-                re.escape(fmt.escape.encode()),
-            )
-        plain = rb"(?:%s(?:%s)*%s|%s)" % (quote, within, quote, plain)
-    return rb"(?s)%s(?:%s%s)*\s*" % (plain, parted, plain)
-
-
-def _single(fmt: Delimited, buffers: list[bytes]) -> tuple[bytes, list[bytes]]:
-    """A delimiter of one character, and the buffers written with it."""
-    delimiter = fmt.delimiter.encode()
-    if len(delimiter) == 1:
-        return delimiter, buffers
-    stand_in = _free(b"".join(buffers))
-    blanks = fmt.delimiter == r"\s"
-    quote = re.escape(fmt.quote.encode())
-    parted = rb"[ \t]+" if blanks else re.escape(delimiter)
-    out = []
-    for buffer in buffers:
-        if blanks:
-            buffer = re.sub(rb"(?m)^[ \t]+|[ \t]+(?=\r?$)", b"", buffer)
-        if quote and fmt.quote.encode() in buffer:
-            pattern = rb"(%s(?:[^%s]|%s%s)*%s)|%s" % (quote, quote, quote, quote, quote, parted)
-            out.append(re.sub(pattern, lambda m: m[1] or stand_in, buffer))
-        else:
-            out.append(re.sub(parted, stand_in, buffer))
-    return stand_in, out
-
-
-def _free(buffer: bytes) -> bytes:
-    """A control character that the buffer does not hold."""
-    return next((sign for sign in STAND_INS if sign not in buffer), STAND_INS[0])
 
 
 def _has_returns(block: LineBlock) -> bool:
