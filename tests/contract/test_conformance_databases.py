@@ -107,3 +107,72 @@ def test_other_postgres_servers(dataset: str, records: int, real_logs: Path, wor
     found = measure(world, "postgres_log", real_logs, dataset)
     found.check()
     assert found.received == records
+
+
+MYSQL_ERROR = {
+    "log.level": "level",
+    "event.code": "error_code",
+    "event.provider": "subsystem",
+    "mysql.thread_id": "thread_id",
+}
+MYSQL_ERRORS = {
+    "error": 11, "mariadb-10.4.8": 30, "mysql-darwin-brew-5.7.10": 185, "mysql-ubuntu-5.5.53-extented": 1,
+    "mysql-ubuntu-5.5.53": 167, "mysql-ubuntu-8.0.15": 14,
+}  # fmt: skip
+"Files and their records; the other tool shows the first hundred."
+
+
+def mysql_error(event: Event) -> Event:
+    row = {column: event[field] for field, column in MYSQL_ERROR.items() if field in event}
+    message = "concat('[' || error_code || '] ', '[' || subsystem || '] ', message)"
+    return row | {message: event["message"], "date_trunc('millisecond', timestamp)": written(event["@timestamp"])}
+
+
+def written(text: str) -> datetime:
+    """The time as it stands in the line: the other tool adds a zone of its own where the line has none."""
+    return datetime.fromisoformat(text).replace(tzinfo=None)
+
+
+@pytest.mark.parametrize("name", MYSQL_ERRORS)
+def test_mysql_errors_as_beats_reads_them(name: str, real_logs: Path, world: World) -> None:
+    place = f"mysql/error/test/{name}.log"
+    expected: Expected = [mysql_error(event) for event in events_of(real_logs, place)]
+    expected += [{}] * (MYSQL_ERRORS[name] - len(expected))
+    measure(world, "mysql_error_log", real_logs, f"{BEATS}/{place}", expected=expected).check()
+
+
+MYSQL_SLOW = {
+    "mysql.slowlog.current_user": "current_user",
+    "mysql.slowlog.lock_time.sec": "lock_time",
+    "mysql.slowlog.rows_examined": "rows_examined",
+    "mysql.slowlog.rows_sent": "rows_sent",
+    "mysql.slowlog.rows_affected": "rows_affected",
+    "mysql.slowlog.bytes_sent": "bytes_sent",
+    "mysql.slowlog.schema": "database_name",
+    "mysql.slowlog.full_scan": "full_scan",
+    "mysql.slowlog.full_join": "full_join",
+    "mysql.slowlog.tmp_table": "tmp_table",
+    "mysql.slowlog.filesort": "filesort",
+    "mysql.thread_id": "thread_id",
+    "source.domain": "host",
+    "source.ip": "client_ip",
+    "user.name": "user_name",
+}
+MYSQL_SLOWS = (
+    "mariadb-10.1.21", "mariadb-10.2.12", "mariadb-10.3.13", "mariadb-explain", "mysql-5.7.22",
+    "mysql-darwin-brew-5.7.10", "mysql-debian-5.7.17", "mysql-debian-5.7.19", "mysql-ubuntu-5.5.53",
+    "mysql-ubuntu-8.0.15", "percona-ubuntu-5.7.19-innodb", "percona-ubuntu-5.7.19", "percona-ubuntu-8.0.15",
+)  # fmt: skip
+
+
+def mysql_slow(event: Event) -> Event:
+    row = {column: event[field] for field, column in MYSQL_SLOW.items() if field in event}
+    row |= {"timestamp": moment(event["@timestamp"]), "statement": event["mysql.slowlog.query"].rstrip("\n")}
+    return row | {"round(query_time * 1000000)::bigint": round(event["event.duration"] / 1000)}
+
+
+@pytest.mark.parametrize("name", MYSQL_SLOWS)
+def test_mysql_slow_statements_as_beats_reads_them(name: str, real_logs: Path, world: World) -> None:
+    place = f"mysql/slowlog/test/{name}.log"
+    expected: Expected = [mysql_slow(event) for event in events_of(real_logs, place)]
+    measure(world, "mysql_slow_log", real_logs, f"{BEATS}/{place}", expected=expected).check()

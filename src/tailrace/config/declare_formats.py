@@ -24,23 +24,16 @@ _DELIMITED: Attrs = _NOTE | {
     "null_column_char": Attr("text", "The same as `null_str`.", same_as="null_str"),
     "fields": Attr("names", "Names of the fields in order, where no header line gives them."),
     "field_map": Attr("map", "Column → field."),
+    "null_padding": Attr("flag", "Fields that a record lacks at its end are null.", default=False),
+    "allow_quoted_nulls": Attr("flag", "Does `null_str` mean null between quotes too?", default=True),
+    "force_not_null": Attr("names", "Fields in which no text means null."),
+    "decimal_separator": Attr("text", "What stands before fractions.", default=".", choices=(".", ",")),
+    "timestamp_format": Attr("text", "A strptime pattern for times whose column has none of its own."),
+    "normalize_names": Attr("flag", "Names in the header become lower case with `_` between words.", default=False),
+    "new_line": Attr("text", "`\\r` where that alone ends a line; other ends are known without it."),
+    "max_line_size": Attr("number", "Bytes; longer lines go to the quarantine."),
 }
-IGNORED_DELIMITED = frozenset(
-    [
-        "all_varchar",
-        "allow_quoted_nulls",
-        "decimal_separator",
-        "filename",
-        "force_not_null",
-        "ignore_errors",
-        "max_line_size",
-        "new_line",
-        "normalize_names",
-        "null_padding",
-        "sample_size",
-        "timestamp_format",
-    ]
-)
+IGNORED_DELIMITED = frozenset({"all_varchar", "filename", "ignore_errors", "sample_size"})
 "Options of DuckDB's CSV reader that other systems pass on: taken, with a warning that they do nothing."
 _START = Attr("text", "A regular expression: lines in which it is found begin a record, the others go on with it.")
 FORMATS: Mapping[str, Attrs] = {
@@ -55,8 +48,8 @@ FORMATS: Mapping[str, Attrs] = {
     },
     "parquet": _NOTE | {"field_map": Attr("map", "Column → field.")},
     "avro": _MAPPED,
-    "xml": _MAPPED
-    | {
+    "xml": {
+        **_MAPPED,
         "record": Attr("text", "Name of the element that is a record, without its namespace.", required=True),
         "named": Attr("text", "`Data@Name`: an element `Data` is called by its attribute `Name`."),
     },

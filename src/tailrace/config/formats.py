@@ -173,6 +173,7 @@ class Formats:
             self.report.warn(settings[name].name_where, f"'{name}' has no effect here", "no-effect")
         null = values.get("null_str")
         header = values.get("header")
+        longest = values.get("max_line_size")
         plain = Delimited()
         return Delimited(
             delimiter=_str(values, "delimiter") or plain.delimiter,
@@ -183,6 +184,14 @@ class Formats:
             null_str=null if isinstance(null, str) else None,
             fields=_strs(values, "fields"),
             field_map=_pairs(values, "field_map"),
+            null_padding=values.get("null_padding") is True,
+            allow_quoted_nulls=values.get("allow_quoted_nulls") is not False,
+            force_not_null=_strs(values, "force_not_null"),
+            decimal_separator=_str(values, "decimal_separator") or plain.decimal_separator,
+            timestamp_format=_str(values, "timestamp_format") or None,
+            normalize_names=values.get("normalize_names") is True,
+            new_line="\r" if _str(values, "new_line") in ("\r", "\\r") else None,
+            max_line_size=longest if isinstance(longest, int) else None,
         )
 
 

@@ -113,6 +113,8 @@ class Regex:
     "Further expressions tried, in order, on records that do not fit `layout`."
     start: str | None = None
     "As in Grok: records of several lines."
+    skip: str | None = None
+    "A regex: records that do not fit, but in which it is found, are no records: what a server writes as it starts."
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,13 +21,15 @@ class CsvReader:
         types: Mapping[str, pa.DataType],
         nulls: Sequence[str],
         unread: Collection[str] = (),
+        quoted_nulls: bool = True,
         **parse: Any,
     ) -> None:
-        """`unread` columns are there but nobody asks for them."""
+        """`unread` columns are there but nobody asks for them; `quoted_nulls`: quotes do not make a null a text."""
         self.names = names
         self.wanted = [name for name in names if name not in unread]
         self.types = {name: types.get(name, pa.string()) for name in names}
         self.nulls = list(nulls)
+        self.quoted_nulls = quoted_nulls
         self.parse = parse
 
     def read(self, buffer: bytes | pa.Buffer) -> tuple[dict[str, pa.Array], dict[int, int]]:
@@ -62,6 +64,7 @@ class CsvReader:
                 include_columns=self.wanted,
                 null_values=self.nulls,
                 strings_can_be_null=True,
+                quoted_strings_can_be_null=self.quoted_nulls,
             ),
         )
         return {name: _whole(table[name]) for name in self.wanted}, refused

@@ -79,7 +79,8 @@ def expressions_of(format: Grok | Regex) -> list[Expression]:
     others = format.also if isinstance(format, Regex) else ()
     if format.start is not None:
         checked_start(format.start)
-    return [compiled(replace(format, start=None)), *(compiled(Regex(text)) for text in others)]
+    first = Grok(format.layout, format.patterns) if isinstance(format, Grok) else Regex(format.layout)
+    return [compiled(first), *(compiled(Regex(text)) for text in others)]
 
 
 def checked_start(pattern: str) -> str:

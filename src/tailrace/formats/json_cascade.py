@@ -58,6 +58,8 @@ class Cascade:
         self._learned: frozenset[Keys] = frozenset()
         inside = any((column.src or "").startswith(f"/{ENVELOPE}/") for column in table.columns)
         self._rest = next((column.name for column in table.columns if column.src == REST), None)
+        self.forbids = bool(table.keep or fmt.unwrap)
+        "Whether the struct refuses fields that it does not know."
         self._unwrapper = Unwrapper(fmt.unwrap, ENVELOPE if inside else None) if fmt.unwrap else None
         skip = fmt.skip if isinstance(fmt, Json) else ()
         self._skipped = tuple(json.dumps(key).encode() for key in skip)

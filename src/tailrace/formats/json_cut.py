@@ -83,6 +83,9 @@ class Cutter(Generic[T]):
             elif view[start : start + 1] == b"[":
                 self._window.drop(start + 1)
                 yield from self._records(array=True)
+            elif self._path and (several := self._guess(view, False)) is not None:
+                yield several[0]  # documents one after another, each small
+                self._window.drop(several[1])
             elif self._path and (inside := self._enter(start)) is not None:
                 self._window.drop(inside)
                 yield from self._records(array=True)

@@ -14,7 +14,7 @@ from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Str
 from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows, at_path, is_utf8
 from tailrace.formats.json_cut import DENSE, WINDOW_BYTES, Cut, Cutter, Window
 from tailrace.formats.json_fit import UNREADABLE
-from tailrace.formats.json_unwrap import Tree
+from tailrace.formats.json_unwrap import Tree, Unwrapped
 from tailrace.formats.lines import LineBlock, cut_lines
 
 WHOLE_BYTES = 4 * 1024 * 1024
@@ -84,8 +84,11 @@ class DocumentDecoder:
             return None
         return self._each(raws, 0) if raws is not UNSET else None
 
-    def _each(self, records: Sequence[Record], first: int, *, strange: bool = False) -> Rows:
+    def _each(self, records: Sequence[Record], first: int, *, strange: bool = False, opened: bool = False) -> Rows:
+        """Records that did not fit as they came; `opened`: they were taken out of documents and may fit now."""
         found = self._cascade.unwrapped(records)
+        if found is None and opened:
+            found = Unwrapped([bytes(record) for record in records], {}, [])
         if found is not None:
             return self._cascade.inner(found, range(first, first + len(found.records)), strange=strange)
         return self._cascade.each(records, range(first, first + len(records)), strange=strange)
@@ -95,15 +98,21 @@ class DocumentDecoder:
         cascade = self._cascade
         decode: Callable[[bytes], list[Any]] = cascade.array.decode if array else cascade.record.decode_lines
         divide: Callable[[bytes], list[Raw]] = RAWS.decode if array else RAW.decode_lines
-        rows = cascade.strict(lambda: decode(text), first, lambda: divide(text)) if is_utf8(text) else None
+        lenient = self._path and not array and not cascade.forbids  # a document would pass for an empty record
+        rows = None
+        if is_utf8(text) and not lenient:
+            rows = cascade.strict(lambda: decode(text), first, lambda: divide(text))
         if rows is not None or text.count(b",") > _COMMAS:
             return rows
         try:
             raws = divide(text)
         except UNREADABLE:
             return None
-        records = raws if array else self._records_in(raws)
-        return self._each(records, first, strange=bool(self._path) and not array)
+        if array or not self._path:
+            return self._each(raws, first)
+        records = self._records_in(raws)
+        opened = any(record is not raw for record, raw in zip(records, raws, strict=False))
+        return self._each(records, first, strange=True, opened=opened)
 
     def _records_in(self, values: Sequence[Record]) -> list[Record]:
         """Values of the top level: an object that holds records stands for them."""

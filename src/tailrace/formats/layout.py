@@ -19,6 +19,7 @@ from tailrace.formats.layout_address import AddressPort, split_address
 from tailrace.formats.layout_regex import LinePattern
 from tailrace.formats.layout_request import split_request
 from tailrace.formats.lines import LineBlock, cut_lines, merged
+from tailrace.formats.subscriptions import Messages
 from tailrace.formats.tokens import Request, Tokenizer, Word, words_of
 
 _BLANKS = b" \t"
@@ -141,6 +142,12 @@ class LayoutDecoder:
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches in order of the stream, odd lines later; a header line rules until the next one."""
+        messages = Messages(stream) if self.fmt.dialect == "vpc" else None
+        yield from self._decode(messages or stream)
+        if messages and messages.bad:
+            yield Batch({}, np.empty(0, np.int64), lambda _row: b"", bad=messages.bad)
+
+    def _decode(self, stream: Stream) -> Iterator[Batch]:
         main = self.main
         odd: list[LineBlock] = []
         for block in cut_lines(stream):

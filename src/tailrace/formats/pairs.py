@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.core import ConfigError, Pairs, Struct, Table
 from tailrace.formats.base import Batch, Positions, Stream, moment_of
-from tailrace.formats.delimited import STAND_INS
+from tailrace.formats.delimited_text import STAND_INS
 from tailrace.formats.fit import Fitter, Texts, joined, quoted
 from tailrace.formats.json_struct import source_keys
 from tailrace.formats.lines import LineBlock, cut_lines

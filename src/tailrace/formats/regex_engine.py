@@ -31,7 +31,8 @@ _RETURN = 13
 
 def regex_decoder(table: Table, format: Regex | Grok) -> Decoder:
     """The engine for lines that an expression describes."""
-    return RegexDecoder(table, expressions_of(format), format.start)
+    skip = format.skip if isinstance(format, Regex) else None
+    return RegexDecoder(table, expressions_of(format), format.start, skip)
 
 
 def matchers(expression: Expression) -> list[Matcher]:
@@ -116,7 +117,10 @@ class Way:
 class RegexDecoder:
     """Expressions over the lines or records of any number of artifacts; the first that is found wins."""
 
-    def __init__(self, table: Table, expressions: Sequence[Expression], start: str | None = None) -> None:
+    def __init__(
+        self, table: Table, expressions: Sequence[Expression], start: str | None = None, skip: str | None = None
+    ) -> None:
+        self.skip = skip
         self.starts = Starts(start) if start is not None else None
         yearless = [c for c in table.columns if c.type == "timestamp" and is_yearless(c.time)]
         self.yearless = {c.src or c.name for c in yearless}
@@ -147,6 +151,10 @@ class RegexDecoder:
             lines, filled = lines.filter(pa.array(rest)), filled[rest]
         slow = set(matched.slow)
         refused = np.flatnonzero(~matched.ok).tolist()
+        if self.skip and refused:
+            nothing = pc.match_substring_regex(lines.take(pa.array(refused)), self.skip).to_pylist()
+            refused = [i for i, none in zip(refused, nothing, strict=True) if not none]
+            skipped += sum(nothing)
         bad += [block.refuse(int(filled[i]), way.reason(i in slow)) for i in refused]
         batches[0].bad, batches[0].skipped = sorted(bad, key=lambda entry: entry.position), skipped
         yield from batches

@@ -9,7 +9,10 @@ HEADER = (
 )
 CLIENT = r"(?<client_ip>\S*?):(?<client_port>\d+) \[(?<accept_date>[^\]]+)\] (?<frontend_name>\S+)"
 SERVER = rf"{CLIENT} (?<backend_name>[^/\s]+)/(?<server_name>\S+)(?: (?<host>[^\s/]+))?"
-COUNTS = r"(?<actconn>\d+)/(?<feconn>\d+)/(?<beconn>\d+)/(?<srv_conn>\d+)/(?<retries>\+?\d+) (?<srv_queue>\d+)/(?<backend_queue>\d+)"
+COUNTS = (
+    r"(?<actconn>\d+)/(?<feconn>\d+)/(?<beconn>\d+)/(?<srv_conn>\d+)/(?<retries>\+?\d+)"
+    r" (?<srv_queue>\d+)/(?<backend_queue>\d+)"
+)
 HTTP = (
     rf"{SERVER} (?<time_request>-?\d+)/(?<time_queue>-?\d+)/(?<time_connect>-?\d+)/(?<time_response>-?\d+)"
     r"/\+?(?<time_total>-?\d+) (?<status>-?\d+) \+?(?<bytes_read>\d+) (?<request_cookie>\S+) (?<response_cookie>\S+)"

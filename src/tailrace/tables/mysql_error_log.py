@@ -1,0 +1,40 @@
+"""MySQL and MariaDB error log: one row per message."""
+
+from tailrace.core import Common, Regex, Table, col
+
+LINE = (
+    r"^(?<time>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?|\d{6} [ \d]\d:\d\d:\d\d)"
+    r"(?:\s+(?<thread_id>\d+))?(?: \[(?<level>System|Error|ERROR|Warning|Note)\])?(?: \[(?<error_code>MY-\d+)\])?"
+    r"(?: \[(?<subsystem>\w+)\])?\s+(?<message>.*)$"
+)
+
+TABLE = Table(
+    name="mysql_error_log",
+    doc="Errors and other messages of MySQL and MariaDB servers.",
+    format=Regex(LINE, start=r"^(?:\d{4}-\d\d-\d\d[T ]|\d{6} [ \d]\d:)"),
+    columns=(
+        col(
+            "timestamp",
+            "timestamp",
+            sql="case when time[7] = ' ' then try_strptime(replace(time, '  ', ' 0'), '%y%m%d %H:%M:%S')"
+            " else try_cast(try_cast(time as timestamptz) as timestamp) end",
+            doc="When it was written; without a zone taken as UTC.",
+        ),
+        col("thread_id", "bigint", doc="Thread that wrote it."),
+        col("level", doc="System, Error, Warning or Note; older servers leave it out."),
+        col("error_code", doc="Number of the message, such as MY-010116; from version 8.0 on."),
+        col("subsystem", doc="Server, InnoDB, Repl …; from version 8.0 on."),
+        col("message", doc="The message."),
+        col(
+            "user_name",
+            sql="nullif(regexp_extract(message, 'for user ''([^'']*)''', 1), '')",
+            doc="User whose access was denied.",
+        ),
+        col(
+            "client",
+            sql="nullif(regexp_extract(message, 'for user ''[^'']*''@''([^'']*)''', 1), '')",
+            doc="Host or address from which access was denied.",
+        ),
+    ),
+    common=Common(time=("timestamp",), source_ip="client", ips=("client",), usernames=("user_name",)),
+)
