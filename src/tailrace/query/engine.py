@@ -29,13 +29,21 @@ _STUBS = "tailrace_stub"
 _OWN = "tailrace_own"
 "Schema of what views need and people do not look at."
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CATALOGUE = re.compile(r"\b(show|information_schema|duckdb_\w+|pragma|summarize|describe|desc)\b", re.IGNORECASE)
-_READS = re.compile(r"\b(from|join|table|into|with|copy|pivot\w*|unpivot)\b", re.IGNORECASE)
+_CATALOGUE = re.compile(
+    r"""\b(information_schema|duckdb_(tables|views|columns)|sqlite_(master|schema)|pg_(catalog|class|views|attribute))\b
+    |\bpragma\s+show_tables
+    |(^|\(|\bas\b|\bexplain\b)\s*(show|describe|desc)\s*($|[;)]|(all\s+)?tables\b)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"A statement about all tables there are; `describe x` is about one, and `order by x desc` about none."
+_READS = re.compile(
+    r"\b(from|join|table|into|with|copy|pivot\w*|unpivot|show|describe|desc|summarize|pragma\w*)\b", re.IGNORECASE
+)
 _CURRENT = re.compile(
     r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\2\$)|\bcurrent_timestamp\b(?!\s*\()""",
     re.IGNORECASE | re.DOTALL,
 )
-"A text, a quoted name or a comment, which are left alone; or the word itself."
+"A text, a quoted name or a comment (group 1), which say nothing; or the word itself."
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +129,7 @@ class Engine:
             if (view.lower() in words if _WORD.fullmatch(view) else view.lower() in lowered)
         }
         named = {*wanted, *self.narrowed}
-        if _CATALOGUE.search(statement):
+        if _CATALOGUE.search(_CURRENT.sub(lambda found: " " if found[1] else found[0], statement)):
             wanted |= {n: n for n in self._names() if n in wanted or self._is_readable(n)}
         if wanted.pop(QUARANTINE, None):
             self._make_quarantine()

@@ -100,12 +100,12 @@ def test_text_in_sets_and_after_backslashes_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("layout", "patterns", "message", "where"),
     [
-        ("%{IPP:x}", (), "unknown grok-pattern 'IPP'", "grok layout, character 1"),
+        ("%{IPP:x}", (), "unknown grok pattern 'IPP'", "grok layout, character 1"),
         ("%{A:x}", (("A", "%{B}"), ("B", " %{A}")), "contains itself: A → B → A", "pattern B, character 2"),
         ("a %{IP client}", (), "cannot read '%{IP client}'", "grok layout, character 3"),
         ("%{X:x}", (("X", "ab(c"),), "missing )", "pattern X"),
         ("%{IP:x} *+*", (), "multiple repeat", "grok layout"),
-        ("%{INT:x:itn}", (), "unknown grok-type 'itn'", "grok layout, character 1"),
+        ("%{INT:x:itn}", (), "unknown grok type 'itn'", "grok layout, character 1"),
         ("%{INT}", (), "captures no field", ""),
     ],
 )

@@ -49,10 +49,10 @@ def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], nu
     assert raised.value.where == str(path)
     assert len(str(raised.value).splitlines()) == 1
     assert "unknown" not in str(raised.value)
-    listed = [name for result in Engine(filled.lake).run("show tables") for (name,) in result.rows]
-    assert listed == ["apache_access_log", "tp_quarantine"]
     (described,) = made.run("describe apache_access_log")
     assert len(list(described.rows)) > 20
+    listed = [name for result in made.run("show tables") for (name,) in result.rows]
+    assert set(listed) == {"apache_access_log", "tp_quarantine"}
     assert any("nginx_access_log" in warning for warning in made.warnings)
     whole, broken = filled.collect()
     assert whole.clean
