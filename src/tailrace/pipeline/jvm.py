@@ -197,7 +197,7 @@ class Driver:
 
 
 # Blocks of a few MB come and go in the workers, who inherit this: giving each back to the kernel and taking it anew,
-# 4 kB at a time, was an eighth of their time. So both allocators keep what they have, in huge pages where there are any.
+# 4 kB at a time, was an eighth of their time. So both allocators keep what they have, in huge pages where there are.
 _WORKERS_MEMORY = {
     "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
     "MALLOC_MMAP_THRESHOLD_": str(256 << 20),

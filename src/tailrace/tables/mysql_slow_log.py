@@ -6,7 +6,8 @@ from tailrace.core import Common, Regex, Table, col
 BETWEEN = r"# Time: [^\n]*|[^\n]*, Version: [^\n]*started with:|Tcp port: [^\n]*|Time\s+Id Command\s+Argument"
 RECORD = (
     r"^# User@Host: (?<user_name>[^\[\n]*)\[(?<current_user>[^\]]*)\] @ (?<host>\S*) \[(?<client_ip>[^\]]*)\]"
-    r"(?:\s+Id:\s*(?<thread_id>\d+))?[^\n]*(?:\n(?<details>#[^\n]*(?:\n#[^\n]*)*))?(?:\nuse (?<database_name>[^;\n]+);)?"
+    r"(?:\s+Id:\s*(?<thread_id>\d+))?[^\n]*(?:\n(?<details>#[^\n]*(?:\n#[^\n]*)*))?"
+    r"(?:\nuse (?<database_name>[^;\n]+);)?"
     rf"(?:\nSET timestamp=(?<set_timestamp>[0-9.]+);)?(?:\n(?<statement>.*?))?(?:\n(?:{BETWEEN}))*\s*$"
 )
 
@@ -42,7 +43,7 @@ TABLE = Table(
         col("full_join", "boolean", sql=told("Full_join", "(Yes|No)"), doc="Whether tables were joined without index."),
         col("tmp_table", "boolean", sql=told("Tmp_table", "(Yes|No)"), doc="Whether a temporary table was made."),
         col("filesort", "boolean", sql=told("Filesort", "(Yes|No)"), doc="Whether rows were sorted in a file."),
-        col("killed", "integer", sql=told("Killed"), doc="Error with which the statement was stopped; 0 if it was not."),
+        col("killed", "integer", sql=told("Killed"), doc="Error with which it was stopped; 0 if it was not."),
         col("last_errno", "integer", sql=told("Last_errno"), doc="Error of the statement; 0 if there was none."),
         col("statement", null_if="", doc="The statement."),
         col("details", doc="The comment lines before the statement."),

@@ -77,7 +77,7 @@ TABLE = Table(
         col("task", sql=told("Task", system("Task"), "winlog ->> 'task'"), doc="Task of the provider."),
         col("opcode", sql=told("Opcode", system("Opcode"), "winlog ->> 'opcode'"), doc="Step of the task."),
         col("keywords", sql=told("Keywords", system("Keywords"), "winlog ->> 'keywords'"), doc="Audit Success, …"),
-        col("message", sql=told("Message", "message", "RenderingInfo::json ->> 'Message'"), doc="The event in sentences."),
+        col("message", sql=told("Message", "message", "RenderingInfo::json ->> 'Message'"), doc="The event in words."),
         col("subject_user_name", sql=detail("SubjectUserName"), doc="Account that asked for it."),
         col("subject_domain_name", sql=detail("SubjectDomainName"), doc="Domain of that account."),
         col("target_user_name", sql=detail("TargetUserName"), doc="Account that it is about."),

@@ -76,7 +76,7 @@ def test_vpc_files_with_headers(real_logs: Path) -> None:
     (ecs,) = read(VPC, (folder / "valid_vpc_flow_log_ecs.log").read_bytes()).rows
     assert ecs["ecs_cluster_name"] == "my-cluster"
     (tgw,) = read(VPC, (folder / "valid_tgw_flow_log.log").read_bytes()).rows
-    assert tgw["extra"]["tgw_id"] == "tgw-0abc12345def67890"
+    assert tgw["tgw_id"] == "tgw-0abc12345def67890"
     assert tgw["start_time"] == datetime(2023, 11, 14, 22, 13, 20)
     few = read(VPC, (folder / "vpc_flow_log_too_few_fields.log").read_bytes())
     assert (len(few.rows), len(few.bad)) == (0, 1)

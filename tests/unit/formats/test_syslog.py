@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tailrace.core import Common, Syslog, Table, col
@@ -70,7 +70,9 @@ def test_years_that_are_said_stay() -> None:
     ]  # fmt: skip
 
 
-@given(st.datetimes(datetime(2015, 1, 1), datetime(2035, 1, 1)), st.timedeltas(timedelta(0), timedelta(days=364)))
+@given(st.datetimes(datetime(2015, 1, 1), datetime(2035, 1, 1)), st.timedeltas(timedelta(0), timedelta(days=363)))
+@example(datetime(2021, 12, 31, 12), timedelta(days=363))
+@example(datetime(2021, 2, 27), timedelta(days=363))
 def test_times_within_a_year_get_their_year_back(moment: datetime, before: timedelta) -> None:
     written = (moment - before).replace(microsecond=0)
     text = f"{MONTHS[written.month - 1]} {written.day:2} {written:%H:%M:%S}"
