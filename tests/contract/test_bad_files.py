@@ -13,9 +13,9 @@ from inboxes import NGINX, Inbox, lines
 from world import World
 
 from tailrace.core import Artifact, SourceError
-from tailrace.pipeline import unit as units
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.unit import run_unit
+from tailrace.sources.file import FileSource
 
 ODD_NAMES = [
     b"with blanks.log", b"quote'\"s.log", "ünïcödé ☃.log".encode(), b"new\nline.log", b"100%.log", b"a%20b.log",
@@ -95,15 +95,15 @@ def test_a_pipe_in_place_of_a_file(inbox: Inbox) -> None:
 def test_a_file_that_cannot_be_read(
     code: str, rolled_back: bool, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = units.open_artifact
+    real = FileSource.open
 
-    def refuse(artifact: Artifact) -> object:
+    def refuse(source: FileSource, artifact: Artifact) -> object:
         if artifact.location.endswith("a.log"):
             raise SourceError("cannot be read: permission denied", code=code, where=artifact.location)
-        return real(artifact)
+        return real(source, artifact)
 
     inbox.put("a.log", lines(2))
-    monkeypatch.setattr(units, "open_artifact", refuse)
+    monkeypatch.setattr(FileSource, "open", refuse)
     if not rolled_back:
         report = inbox.collect()
         assert [(t.where, t.code) for t in report.troubles] == [(str(inbox.folder / "a.log"), "data.failed-artifact")]

@@ -65,7 +65,7 @@ partition "app" "all" {
   source "file" { paths = ["{logs}/app.jsonl"] }
 }
 
-table "syslog" {
+table "daemons" {
   format = format.grok.syslog
   column "time" { type = "timestamp" }
   column "pid" { type = "int" }
@@ -73,7 +73,7 @@ table "syslog" {
 format "grok" "syslog" {
   layout = `%{TIMESTAMP_ISO8601:time} %{HOSTNAME:host} %{WORD:program}\\[%{POSINT:pid}\\]: %{GREEDYDATA:message}`
 }
-partition "syslog" "all" {
+partition "daemons" "all" {
   source "file" { paths = ["{logs}/syslog"] }
 }
 
@@ -152,7 +152,7 @@ def test_summary(collected):
     assert rows(summary, "apache_access_log.web 2") == {"received": 25, "stored": 25}
     assert rows(summary, "orders.all") == {"received": 4, "stored": 3, "quarantined": 1}
     assert rows(summary, "app.all") == {"received": 2, "stored": 2}
-    assert rows(summary, "syslog.all") == {"received": 2, "stored": 1, "quarantined": 1}
+    assert rows(summary, "daemons.all") == {"received": 2, "stored": 1, "quarantined": 1}
     assert rows(summary, "marks.all") == {"received": 2, "stored": 2, "flagged": 1}
     trail = summary["aws_cloudtrail_log.trail"]
     assert trail["artifacts"]["collected"] == trail["artifacts"]["discovered"] == 6
@@ -217,7 +217,7 @@ def test_custom_tables(collected):
         {"level": "info", "kind": "start", "kept": None, "tp_extra": {"count": 1}},
         {"level": "warn", "kind": "stop", "kept": 2.5, "tp_extra": None},
     ]
-    assert home.query("select pid, host, program, message, tp_timestamp from syslog") == [
+    assert home.query("select pid, host, program, message, tp_timestamp from daemons") == [
         {
             "pid": 77,
             "host": "web.example",
@@ -238,7 +238,7 @@ def test_quarantine_holds_the_bytes(collected):
     assert [(q["table"], q["raw"]) for q in found] == [
         ("nginx_access_log", "not a line of the log"),
         ("orders", "2024-05-02T12:00:00Z;;5;south"),
-        ("syslog", "2024-05-01T08:00:01Z web.example cron[x]: not a number"),
+        ("daemons", "2024-05-01T08:00:01Z web.example cron[x]: not a number"),
     ]
     assert "number" in found[1]["reason"]
 

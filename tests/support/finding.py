@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import BinaryIO
 
 from tailrace.core import Artifact, TimeRange
 from tailrace.sources import Found, Skipped, Unreadable, make_source
@@ -18,6 +19,10 @@ def write(path: Path, content: bytes = b"x\n") -> Path:
 
 def found(*paths: object, window: TimeRange = EVER, **args: object) -> list[Found]:
     return list(make_source("file", {"paths": [str(p) for p in paths], **args}).discover(window))
+
+
+def opened(artifact: Artifact) -> BinaryIO:
+    return make_source("file", {"paths": "/"}).open(artifact)
 
 
 def names(items: list[Found]) -> list[str]:

@@ -69,12 +69,14 @@ def made(spec: TableSpec, builtin: Table | None) -> Table:
             map_fields=("*",) if spec.map_fields is None else spec.map_fields,
         )
     own = {column.name: column for column in spec.columns}
+    times = dict.fromkeys([*builtin.common.time, *filter(None, [time_column(spec.columns)])])
     kept = tuple(own.pop(column.name, column) for column in builtin.columns)
     return replace(
         builtin,
         doc=spec.description or builtin.doc,
         format=spec.format or builtin.format,
         columns=(*kept, *own.values()),
+        common=replace(builtin.common, time=tuple(times)),
         null=builtin.null if spec.null_if is None else spec.null_if,
         map_fields=builtin.map_fields if spec.map_fields is None else spec.map_fields,
     )

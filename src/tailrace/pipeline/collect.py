@@ -178,6 +178,7 @@ class Collection:
             table=table,
             partition=spec.name,
             formats=listed.formats,
+            sources=listed.sources,
             run=run,
             started=now,
             table_root=str(self.lake.table_root(table.name)),

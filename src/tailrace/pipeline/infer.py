@@ -16,12 +16,12 @@ from tailrace.core.columns import is_column_name
 from tailrace.formats import decoder
 from tailrace.formats.base import CorruptStream
 from tailrace.formats.stream import open_streams
-from tailrace.sources import open_artifact
+from tailrace.sources import Source
 
 SAMPLE_ARTIFACTS = 5
 SAMPLE_ROWS = 2_000
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
-Sampled = tuple[Artifact, Format]
+Sampled = tuple[Source, Artifact, Format]
 
 
 def with_inferred(table: Table, stored: pa.Schema | None, samples: Iterable[Sampled]) -> Table:
@@ -53,8 +53,8 @@ def _learned(table: Table, samples: Iterable[Sampled]) -> list[Column]:
     """Read the first records as if no column were known: every field then shows up in `extra`."""
     bare = replace(table, columns=(), keep=("*",))
     kinds: dict[str, set[str]] = {}
-    for artifact, fmt in islice(samples, SAMPLE_ARTIFACTS):
-        for text in _extras(bare, artifact, fmt):
+    for source, artifact, fmt in islice(samples, SAMPLE_ARTIFACTS):
+        for text in _extras(bare, source, artifact, fmt):
             for name, value in _fields(text).items():
                 if name not in ("tp_misfit", "tp_rest"):
                     kinds.setdefault(name, set()).add(_kind(value))
@@ -69,9 +69,9 @@ def _fields(text: str) -> dict[str, object]:
     return fields
 
 
-def _extras(bare: Table, artifact: Artifact, fmt: Format) -> Iterator[str]:
+def _extras(bare: Table, source: Source, artifact: Artifact, fmt: Format) -> Iterator[str]:
     try:
-        with open_artifact(artifact) as raw:
+        with source.open(artifact) as raw:
             for _, stream in open_streams(raw, artifact.location):
                 rows = 0
                 for batch in decoder(bare, fmt).decode(stream):

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from tailrace.core import Artifact, Format, Table, TimeRange
+from tailrace.sources import Source
 
 Status = Literal["ok", "partial", "failed"]
 
@@ -25,6 +26,8 @@ class Job(msgspec.Struct, frozen=True):
     started: datetime
     table_root: str
     quarantine_root: str
+    sources: tuple[Source, ...] = ()
+    "By number as well: what opens their artifacts."
     window: TimeRange = msgspec.field(default_factory=TimeRange)
     filter: str | None = None
     index: str | None = None

@@ -16,7 +16,7 @@ from tailrace.lake.table import stored_schema
 from tailrace.pipeline.infer import with_inferred
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
-from tailrace.sources import Skipped, Unreadable, make_source
+from tailrace.sources import Skipped, Source, Unreadable, make_source
 from tailrace.sources.walk import file_uri
 
 LOOK_BACK = timedelta(days=30)
@@ -28,6 +28,8 @@ class Listed:
 
     artifacts: tuple[Wanted, ...]
     formats: tuple[Format, ...]
+    "By number of the source."
+    sources: tuple[Source, ...]
 
 
 def listing_window(asked: TimeRange, ledger: Ledger, now: datetime) -> TimeRange:
@@ -51,11 +53,13 @@ def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: P
     """All artifacts of all sources; what cannot be listed, or is Tailrace's own, is noted in the report."""
     found: dict[str, Wanted] = {}
     formats: list[Format] = []
+    sources: list[Source] = []
     own: list[Artifact] = []
     ours = own_places(lake)
     for number, source in enumerate(spec.sources):
         formats.append(source.format or table.format)
-        for item in make_source(source.kind, _arguments(source, table)).discover(window):
+        sources.append(make_source(source.kind, _arguments(source, table), source.connection, source.locations))
+        for item in sources[-1].discover(window):
             if isinstance(item, Unreadable):
                 report.troubles.append(Trouble(item.location, item.reason, item.code))
             elif isinstance(item, Skipped):
@@ -68,7 +72,7 @@ def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: P
         told = f"{len(own):,} file{'s' * (len(own) > 1)} of Tailrace's own home left out"
         report.advice.append(Trouble(own[0].location, told, "source.own-files", "let `paths` name the logs alone"))
     report.discovered = len(found)
-    return Listed(tuple(found.values()), tuple(formats))
+    return Listed(tuple(found.values()), tuple(formats), tuple(sources))
 
 
 def own_places(lake: Lake) -> tuple[str, ...]:
@@ -127,5 +131,5 @@ def full_table(config: Config, spec: PartitionSpec, lake: Lake, listed: Listed) 
     table = tables_for(config, spec.table)
     if not table.map_fields:
         return table
-    samples = [(w.artifact, listed.formats[w.source]) for w in listed.artifacts]
+    samples = [(listed.sources[w.source], w.artifact, listed.formats[w.source]) for w in listed.artifacts]
     return with_inferred(table, stored_schema(lake, table.name), samples)

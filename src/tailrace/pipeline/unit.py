@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, time
+from typing import BinaryIO
 
 from tailrace.core import Artifact, SourceError, TailraceError
 from tailrace.formats import decoder
@@ -14,7 +15,7 @@ from tailrace.pipeline.job import Counts, Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.shape import Origin, Part, Shaper
 from tailrace.pipeline.waste import QuarantineWriter
 from tailrace.pipeline.write import LakeWriter
-from tailrace.sources import is_transient, open_artifact
+from tailrace.sources import is_transient
 
 GATHER_ROWS = 16 * 1024
 GATHER_BYTES = 16 << 20
@@ -101,7 +102,7 @@ class _Task:
         self.waste.add(_origin(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {reason}"))
 
     def _verify(self, number: int, artifact: Artifact) -> None:
-        with open_artifact(artifact) as raw:
+        with self._opened(number) as raw:
             for member, stream in open_streams(raw, artifact.location):
                 try:
                     for _block in stream:
@@ -111,8 +112,11 @@ class _Task:
                         raise
                     self.broken[number, member] = str(error)
 
+    def _opened(self, number: int) -> BinaryIO:
+        return self.job.sources[self.unit.sources[number]].open(self.unit.artifacts[number])
+
     def _decode(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
-        with open_artifact(artifact) as raw:
+        with self._opened(number) as raw:
             streams = open_streams(raw, artifact.location)
             for member, stream in streams:
                 origin = _origin(number, artifact, member)

@@ -1,4 +1,4 @@
-"""Where bytes come from. A kind of source is a module of this package with `make` and `open_artifact`."""
+"""Where bytes come from. A kind of source is a module of this package with `make`."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import importlib.util
 import pkgutil
 from collections.abc import Mapping
 from types import ModuleType
-from typing import BinaryIO, cast
+from typing import cast
 
-from tailrace.core import Artifact
+from tailrace.config.model import ConnectionSpec, Location
 from tailrace.core.registry import unknown
-from tailrace.sources.base import Found, Skipped, Source, Unreadable, is_transient
+from tailrace.sources.base import Found, Given, Skipped, Source, Unreadable, is_transient
 
 __all__ = [
     "Found",
+    "Given",
     "Skipped",
     "Source",
     "Unreadable",
     "is_transient",
     "make_source",
-    "open_artifact",
     "source_kinds",
 ]
 
 
-def make_source(kind: str, args: Mapping[str, object]) -> Source:
+def make_source(
+    kind: str,
+    args: Mapping[str, object],
+    connection: ConnectionSpec | None = None,
+    locations: tuple[Location, ...] = (),
+) -> Source:
     """The source of that kind; ConfigError when the kind or an argument is wrong."""
-    return cast(Source, _module(kind).make(args))
-
-
-def open_artifact(artifact: Artifact) -> BinaryIO:
-    """The stored bytes of an artifact, from nothing but itself: this is what tasks call."""
-    return cast(BinaryIO, _module(artifact.source_type).open_artifact(artifact))
+    return cast(Source, _module(kind).make(Given(args, connection, locations)))
 
 
 def source_kinds() -> list[str]:

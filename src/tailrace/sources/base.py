@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
+from tailrace.config.model import ConnectionSpec, Location
 from tailrace.core import Artifact, SourceError, TimeRange
 
 GONE = "source.gone"
@@ -26,6 +27,17 @@ _CODES = {
     errno.EISDIR: SPECIAL,
     errno.ENXIO: SPECIAL,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a `source` block says."""
+
+    args: Mapping[str, object]
+    connection: ConnectionSpec | None = None
+    "Its secrets are wrapped: they are revealed where a request is made, and nowhere else."
+    locations: tuple[Location, ...] = ()
+    "Containers and prefixes, for kinds that list remote objects."
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +68,7 @@ Found = Artifact | Unreadable | Skipped
 
 
 class Source(Protocol):
-    """A place that holds artifacts; made from plain values, so that it can be sent anywhere."""
+    """A place that holds artifacts; made from plain values: it is sent to the tasks that open them."""
 
     @property
     def kind(self) -> str: ...

@@ -18,7 +18,7 @@ from urllib.parse import unquote_to_bytes
 
 from tailrace.core import Artifact, ConfigError, SourceError, TimeRange
 from tailrace.core.registry import unknown
-from tailrace.sources.base import SPECIAL, Found, Skipped, Unreadable, os_code, os_reason
+from tailrace.sources.base import SPECIAL, Found, Given, Skipped, Unreadable, os_code, os_reason
 from tailrace.sources.globs import split_glob
 from tailrace.sources.layout import Layout, PathMatch, compile_layout
 from tailrace.sources.walk import Passed, Seen, Walk, file_uri, shown, special, unreadable
@@ -55,7 +55,18 @@ class FileSource:
             yield Skipped(reason, count, shown(example))
 
     def open(self, artifact: Artifact) -> BinaryIO:
-        return open_artifact(artifact)
+        """The file's bytes, unbuffered: readers ask for large blocks."""
+        path = unquote_to_bytes(artifact.uri.removeprefix("file://"))
+        try:
+            # Without O_NONBLOCK a pipe that has taken the file's place would hang the task.
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise _failed(error, artifact.location) from error
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            os.close(handle)
+            raise SourceError("is not a regular file any more", code=SPECIAL, where=artifact.location)
+        return cast(BinaryIO, _Bytes(handle, artifact.location))
 
     def _files(self, window: TimeRange) -> Iterator[Seen | Passed | Unreadable]:
         may_hold = self.layout.directories(window).may_hold if self.layout else lambda _: True
@@ -84,8 +95,9 @@ class FileSource:
         return next((match for tail in tails if (match := self.layout.match(tail))), None)
 
 
-def make(args: Mapping[str, object]) -> FileSource:
+def make(given: Given) -> FileSource:
     """`paths` (a text or a list), `file_layout`, `patterns`."""
+    args = given.args
     for name in args:
         if name not in ARGS:
             raise unknown("argument", name, ARGS)
@@ -104,21 +116,6 @@ def make(args: Mapping[str, object]) -> FileSource:
     if layout is not None and not isinstance(layout, str):
         raise ConfigError("`file_layout` must be a text", code="config.bad-argument")
     return FileSource(tuple(paths), compile_layout(layout, patterns) if layout else None)
-
-
-def open_artifact(artifact: Artifact) -> BinaryIO:
-    """The file's bytes, unbuffered: readers ask for large blocks."""
-    path = unquote_to_bytes(artifact.uri.removeprefix("file://"))
-    try:
-        # Without O_NONBLOCK a pipe that has taken the file's place would hang the task.
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise _failed(error, artifact.location) from error
-    mode = os.fstat(handle).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(handle)
-        raise SourceError("is not a regular file any more", code=SPECIAL, where=artifact.location)
-    return cast(BinaryIO, _Bytes(handle, artifact.location))
 
 
 class _Bytes(io.FileIO):

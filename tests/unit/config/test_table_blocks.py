@@ -101,6 +101,11 @@ def test_a_block_extends_a_built_in_table(load):
     assert (table.common, table.format, table.map_fields) == (builtin.common, builtin.format, ())
 
 
+def test_an_extended_table_takes_the_time_of_its_own_column_too(load):
+    config = load('table "syslog" {\n column "at" {\n type = "timestamp"\n }\n}')
+    assert tables_for(config, "syslog").common.time == (*find_table("syslog").common.time, "at")
+
+
 def test_built_in_tables_by_name_and_alias(load):
     config = load("")
     assert tables_for(config, "aws_cloudtrail") is find_table("aws_cloudtrail_log")

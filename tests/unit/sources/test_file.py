@@ -6,10 +6,10 @@ from datetime import date, datetime
 from pathlib import Path
 
 import pytest
-from finding import EVER, found, names, skipped, unreadable, write
+from finding import EVER, found, names, opened, skipped, unreadable, write
 
 from tailrace.core import Artifact, ConfigError, TimeRange
-from tailrace.sources import make_source, open_artifact, source_kinds
+from tailrace.sources import make_source, source_kinds
 
 
 def test_directories_files_and_globs(tmp_path: Path) -> None:
@@ -38,7 +38,7 @@ def test_an_artifact_says_all_that_is_needed(tmp_path: Path) -> None:
     assert artifact.version == f"4-{file.stat().st_mtime_ns}"
     assert artifact.day == date(2024, 3, 5)
     assert dict(artifact.fields) == {"account_id": "12", "year": "2024", "month": "03", "day": "05"}
-    with open_artifact(pickle.loads(pickle.dumps(artifact))) as raw:
+    with opened(pickle.loads(pickle.dumps(artifact))) as raw:
         assert raw.read() == b"0123"
 
 
@@ -100,7 +100,7 @@ def test_odd_names(tmp_path: Path, name: bytes) -> None:
     assert "!" not in artifact.uri
     for text in (artifact.location, *(value for _, value in artifact.fields)):
         text.encode("utf-8")
-    with open_artifact(artifact) as raw:
+    with opened(artifact) as raw:
         assert raw.read() == name
 
 

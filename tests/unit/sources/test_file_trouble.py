@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from finding import EVER, found, names, unreadable, write
+from finding import EVER, found, names, opened, unreadable, write
 
 from tailrace.core import Artifact, SourceError
-from tailrace.sources import Found, is_transient, make_source, open_artifact
+from tailrace.sources import Found, is_transient, make_source
 
 
 def test_pipes_sockets_and_broken_links_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -78,14 +78,14 @@ def test_a_directory_that_vanishes_meanwhile(tmp_path: Path) -> None:
     assert names(rest) == ["3.log"]
     assert [(Path(u.location).name, u.code) for u in unreadable(rest)] == [("b", "source.gone")]
     with pytest.raises(SourceError) as gone:
-        open_artifact(first)
+        opened(first)
     assert (gone.value.code, is_transient(gone.value)) == ("source.gone", False)
 
 
 def test_errors_of_opening_and_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (artifact,) = found(write(tmp_path / "x.log"))
     assert isinstance(artifact, Artifact)
-    with open_artifact(artifact) as raw:
+    with opened(artifact) as raw:
         folder = os.open(tmp_path, os.O_RDONLY)
         os.dup2(folder, raw.fileno())
         os.close(folder)
@@ -94,15 +94,15 @@ def test_errors_of_opening_and_reading(tmp_path: Path, monkeypatch: pytest.Monke
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied")))
         with pytest.raises(SourceError, match="permission denied") as denied:
-            open_artifact(artifact)
+            opened(artifact)
     assert (denied.value.code, denied.value.where) == ("source.denied", str(tmp_path / "x.log"))
     os.remove(tmp_path / "x.log")
     os.mkfifo(tmp_path / "x.log")
     with pytest.raises(SourceError) as pipe:
-        open_artifact(artifact)
+        opened(artifact)
     assert pipe.value.code == "source.special"
     os.remove(tmp_path / "x.log")
     (tmp_path / "x.log").mkdir()
     with pytest.raises(SourceError) as folder:
-        open_artifact(artifact)
+        opened(artifact)
     assert folder.value.code == "source.special"
