@@ -9,7 +9,7 @@ RUN := .venv/.installed
 DEV := .venv/.dev-installed
 BENCH := .venv/.bench-installed
 PYTEST := $(BIN)/python -m pytest
-CODE := src tests benchmarks docs
+CODE := src tests benchmarks docs tools
 
 .PHONY: help demo test long bench docs lint style types contract fmt wheel clean
 

@@ -151,11 +151,13 @@ def filled(names: Collection[str], settings: Settings) -> set[str]:
 def require(kind: BlockType, what: str, given: Collection[str], where: Where, report: Report) -> None:
     """Note attributes that a block must have and has not; see `filled`."""
     what = f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
+    # One that is misspelt has been told; it is not missing as well.
+    given = {nearest(name, kind.attributes) or name if name not in kind.attributes else name for name in given}
     for name, attr in kind.attributes.items():
         spellings = {name, *(other for other, how in kind.attributes.items() if how.same_as == name)}
-        if attr.required and not spellings & set(given):
+        if attr.required and not spellings & given:
             report.error(where, f"{what} needs '{name}'", "missing-attribute", f"add {name} = …")
-    if kind.either and not set(kind.either) & set(given):
+    if kind.either and not set(kind.either) & given:
         names = " or ".join(f"'{name}'" for name in kind.either)
         report.error(where, f"{what} needs {names}", "missing-attribute", f"add {kind.either[0]} = …")
 

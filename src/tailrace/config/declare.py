@@ -22,7 +22,7 @@ PARTITION: Attrs = {
     "type": Attr("table", "The same as `table`.", to=("table",), same_as="table"),
     "description": Attr("text", "What is collected here."),
     "filter": Attr("text", "A DuckDB condition; rows for which it is not true are not stored."),
-    "tp_index": Attr("text", "The column whose value becomes `tp_index`; without it that is `default`."),
+    "tp_index": Attr("text", "Column, or name in `file_layout`, whose value becomes `tp_index`; else `default`."),
     "source": Attr("references", "A top-level source, or a list of them: `source.file.web`.", to=("source",)),
     "source_format": Attr("format", "Format of sources that name none: a reference, a map or a layout."),
     "store": Attr("reference", "Where the days rest.", to=("store",), active=False),

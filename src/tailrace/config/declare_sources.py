@@ -173,6 +173,7 @@ KIND_SYNONYMS = {
     "aws_s3": "aws_s3_bucket",
     "aws_cloudwatch": "aws_cloudwatch_log_group",
     "cloudwatch": "aws_cloudwatch_log_group",
+    "pipes_audit_log": "pipes_audit_log_api",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -9,6 +10,8 @@ from tailrace.config.places import Outline, Problem, Where
 from tailrace.config.values import Value
 from tailrace.core.columns import Column
 from tailrace.core.formats import Format
+
+_CAPTURE = re.compile(r"%\{\w+:(\w+)|\(\?P?<(\w+)>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,12 @@ class SourceSpec:
     where: Where
     locations: tuple[Location, ...] = ()
     "What a kind that lists remote objects reads."
+
+    def path_fields(self) -> frozenset[str]:
+        """What `file_layout` captures: a path says it of all rows below it."""
+        patterns = self.args.get("patterns")
+        texts = [self.args.get("file_layout"), *(patterns.values() if isinstance(patterns, Mapping) else ())]
+        return frozenset(name for text in texts for pair in _CAPTURE.findall(str(text)) for name in pair if name)
 
 
 @dataclass(frozen=True, slots=True)

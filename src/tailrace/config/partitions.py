@@ -56,10 +56,10 @@ class Partitions:
         table_name, name, place = named
         table = self._table(table_name, place)
         values = checked(settings, PARTITION, self.report)
-        self._index(settings.get("tp_index"), table)
         self._dedupe(values, settings, table)
         default = settings.get("source_format")
         sources = self._sources(block, values, table, default if "source_format" in values else None)
+        self._index(settings.get("tp_index"), table, sources)
         tiers = self._tiers(block, values, settings)
         for inner in block.blocks:
             if inner.kind not in BLOCK_TYPES["partition"].blocks:
@@ -118,7 +118,8 @@ class Partitions:
                 *registry.ALIASES,
                 *(spec.name for spec in self.declared.values()),
             ]
-            self.report.unknown(place, "table", name, known)
+            otherwise = f'declare it: table "{name}" {{ … }}; `tailrace table list` shows those that are built in'
+            self.report.unknown(place, "table", name, known, otherwise)
         return table
 
     def _tiers(self, block: Block, values: dict[str, Value], settings: Settings) -> tuple[OtherBlock, ...]:
@@ -146,8 +147,8 @@ class Partitions:
             if name not in columns:
                 self.report.unknown(settings["dedupe"].where, "column", name, columns)
 
-    def _index(self, setting: Setting | None, table: Table | None) -> None:
-        """`tp_index` must name a column; where fields map themselves, any name may turn out to be one."""
+    def _index(self, setting: Setting | None, table: Table | None, sources: Iterable[SourceSpec]) -> None:
+        """`tp_index` names a column or a part of the path; where fields map themselves, any name may become one."""
         if setting is None or not isinstance(setting.value, str):
             return
         if not _COLUMN.fullmatch(setting.value):
@@ -158,7 +159,8 @@ class Partitions:
                 "expressions are not taken",
             )
         elif table is not None and not table.map_fields:
-            columns = [column.name for column in (*table.columns, *TP_COLUMNS)]
+            columns = {column.name for column in (*table.columns, *TP_COLUMNS)}
+            columns = columns.union(*(source.path_fields() for source in sources))
             if setting.value.split(".")[0] not in columns:
                 self.report.unknown(setting.where, "column", setting.value, columns)
 

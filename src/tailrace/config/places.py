@@ -250,9 +250,10 @@ class Report:
         """Note an error and go on."""
         self.add(self.make(where, message, code, hint))
 
-    def unknown(self, where: Where, kind: str, name: str, known: Iterable[str]) -> None:
+    def unknown(self, where: Where, kind: str, name: str, known: Iterable[str], otherwise: str = "") -> None:
         """Note a name that does not exist, with the nearest one that does."""
-        self.error(where, f"unknown {kind} '{name}'", f"unknown-{kind.replace(' ', '-')}", meant(name, known))
+        hint = meant(name, known, otherwise)
+        self.error(where, f"unknown {kind} '{name}'", f"unknown-{kind.replace(' ', '-')}", hint)
 
     def warn(self, where: Where, message: str, code: str, hint: str | None = None) -> None:
         """Note something that works but is probably not meant."""
@@ -273,11 +274,13 @@ class Report:
             raise ConfigErrors(self._problems.values(), config)
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """A hint for an unknown name: the nearest known one, or all of them."""
+def meant(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """A hint for an unknown name: the nearest known one; where none is near, what else to do, or all of them."""
     known = sorted(set(known))
     guess = nearest(name[:_LONGEST_NAME], (other for other in known if len(other) <= _LONGEST_NAME))
     if guess:
         return f"did you mean '{guess}'?"
+    if otherwise:
+        return otherwise
     more = f" and {len(known) - _MOST_KNOWN} more" if len(known) > _MOST_KNOWN else ""
     return f"known: {', '.join(known[:_MOST_KNOWN]) or 'none'}{more}"

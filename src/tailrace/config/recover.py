@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 _PAIRS = {b"{": b"}", b"[": b"]", b"(": b")"}
 _SLIPS = (
     (
+        re.compile(rb"(?P<here>'(?P<word>[^'\n]*)')"),
+        "a text stands between double quotes",
+        'write "{}"',
+    ),
+    (
         re.compile(rb'^\s*(?P<word>[A-Za-z_][\w-]*)[ \t]+(?P<here>"_*")[ \t]*$'),
         "expected '=' after '{}'",
         "write {} = …",

@@ -73,7 +73,8 @@ class Sources:
             return None
         declared = KINDS[kind]
         values = checked(settings, {**declared.attributes, **SOURCE}, self.report)
-        require(declared, f"{kind} source", filled(block.attributes, settings), block.where, self.report)
+        given = filled(block.attributes, settings) - SOURCE.keys()
+        require(declared, f"{kind} source", given, block.where, self.report)
         if not declared.active:
             not_active(self.report, place, f"source {kind}", NOT_COLLECTED)
         args = {attr: value for attr, value in values.items() if attr not in SOURCE}

@@ -69,7 +69,8 @@ class Checks:
             yield from self._layout_of_files(source)
             if source.format is not None:
                 yield from self.format(source.format, source.where)
-        if spec.tp_index is not None and not (learns and table.map_fields):
+        told = frozenset[str]().union(*(source.path_fields() for source in spec.sources))
+        if spec.tp_index is not None and spec.tp_index not in told and not (learns and table.map_fields):
             from tailrace.pipeline.binding import index_fault
 
             yield from self._problems(index_fault(spec.tp_index, table), "tp_index", spec.where, "tp_index")

@@ -31,7 +31,7 @@ class Job(msgspec.Struct, frozen=True):
     window: TimeRange = msgspec.field(default_factory=TimeRange)
     filter: str | None = None
     index: str | None = None
-    "Column whose value becomes tp_index."
+    "Column or part of the path whose value becomes tp_index."
 
     def recipe(self, source: int) -> str:
         """How artifacts of that source are read."""

@@ -37,6 +37,8 @@ class Origin:
     uri: str
     member: str | None = None
     day: date | None = None
+    fields: tuple[tuple[str, str], ...] = ()
+    "What its path says by `file_layout`."
 
 
 Part = tuple[Origin, Batch]
@@ -192,14 +194,20 @@ class Shaper:
             facts["tp_id"] = tp_ids([o.prefix for o in self.origins], shaped.owner, shaped.positions.to_numpy())
         facts |= {name: plain(array) for name, array in places(self.origins, owner).items()}
         facts |= {name: plain(array) for name, array in self.enricher.made(columns, rows).items()}
-        index = at_path(columns | facts, self.job.index) if self.job.index else None
-        return facts if index is None else facts | {"tp_index": plain(index).cast(pa.string())}
+        index = self._found(columns | facts, shaped.owner)
+        return facts if index is None else facts | {"tp_index": index.fill_null("default")}
 
     def _index(self, columns: dict[str, pa.Array], shaped: Shaped, times: pa.Array) -> pa.Array | None:
-        if self.job.index is None:
-            return None
-        array = at_path(columns | self._shared(columns, shaped, times), self.job.index)
-        return None if array is None else plain(array).cast(pa.string())
+        return self._found(columns | self._shared(columns, shaped, times), shaped.owner) if self.job.index else None
+
+    def _found(self, columns: dict[str, pa.Array], owner: Numbers) -> pa.Array | None:
+        """Values of tp_index: those of a column, else what the paths of the rows say."""
+        name = self.job.index
+        array = at_path(columns, name) if name else None
+        if array is not None:
+            return plain(array).cast(pa.string())
+        told = [dict(origin.fields).get(name) for origin in self.origins] if name and name not in self.stored else []
+        return pa.array(told, pa.string()).take(pa.array(owner)) if any(told) else None
 
     def _count(self, shaped: Shaped, mask: Mask, what: str, sign: int = 1) -> None:
         if not mask.any():

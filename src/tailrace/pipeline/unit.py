@@ -184,4 +184,4 @@ def _origin(number: int, artifact: Artifact, member: str | None) -> Origin:
     place = artifact.location if member is None else f"{artifact.location}!{member}"
     prefix = artifact_prefix(artifact.uri, member)
     name, uri, day = artifact.source_name, artifact.uri, artifact.day
-    return Origin(number, prefix, artifact.source_type, name, place, uri, member, day)
+    return Origin(number, prefix, artifact.source_type, name, place, uri, member, day, artifact.fields)

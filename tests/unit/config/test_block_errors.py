@@ -106,6 +106,11 @@ TIER = 'tier "t" {\n  path = "/t"\n'
             'declare it: table "nope" { … }',
         ),
         (
+            'partition "nope" "x" {\n  source "file" {\n    paths = ["/x"]\n  }\n}',
+            "1:11: unknown table 'nope'",
+            'declare it: table "nope" { … }; `tailrace table list` shows those that are built in',
+        ),
+        (
             'workspace "a" {\n  base = workspace.b\n}\nworkspace "b" {\n  base = workspace.c\n}',
             "5:10: unknown workspace 'c'",
             "known: a, b",

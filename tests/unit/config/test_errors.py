@@ -30,7 +30,7 @@ PARTITION = 'partition "nginx_access_log" "p" {\n  ' + FILE
         ("locals {\n  a = 1\n  a = 2\n}", "3:3: 'a' is given twice"),
         ('schema "x" {\n  a = 1\n  b = [1 2]\n}', "3:11: unexpected ']'"),
         ('schema "x" {\n  a = 1\n  b = x y\n}\nschema "y" {}', "3:7: expected one value"),
-        ("schema x {\n  a = 'b'\n}", "2:7: unexpected 'b'"),
+        ("schema x {\n  a = 'b'\n}", "2:7: a text stands between double quotes"),
         ('schema x {\n  "a" = 1\n}', "2:3: the name of an attribute stands without quotes"),
         ("schema x {\n  a: 1\n}", "2:4: expected '=' after 'a'"),
         ('schema x {\n  a "b"\n}', "2:5: expected '=' after 'a'"),

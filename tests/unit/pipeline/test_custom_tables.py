@@ -9,8 +9,10 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from logfiles import write
+from logfiles import access_lines, today, write
 from world import World
+
+from tailrace.pipeline.check import check
 
 
 def partition(table: str, logs: Path, more: str = "") -> str:
@@ -151,6 +153,23 @@ def test_index_of_a_custom_table(world: World, tmp_path: Path) -> None:
     found = world.query("select team, tp_index from app where tp_index in ('a/b', 'ü') order by all")
     assert found == [("a/b", "a/b"), ("ü", "ü")]
     assert len(world.query("select * from app")) == 4
+
+
+def test_an_index_that_the_path_tells(world: World, tmp_path: Path) -> None:
+    for host in ("web-1", "web-2"):
+        write(tmp_path / "logs" / host / "access.log", access_lines(today(), 3))
+    write(tmp_path / "logs" / "access.log", access_lines(today(), 1))
+    source = f"""source "file" {{
+      paths       = ["{tmp_path}/logs"]
+      file_layout = `(%{{HOSTNAME:machine}}/)?access.log`
+    }}"""
+    wanted = "filter = \"tp_index <> 'web-2'\""
+    world.write_config(f'partition "nginx_access_log" "p" {{\n tp_index = "machine"\n {wanted}\n {source}\n}}')
+    assert not list(check(world.config()))
+    (report,) = world.collect()
+    assert (report.clean, report.counts.filtered) == (True, 3)
+    found = world.query("select tp_index, count(*) from nginx_access_log group by all order by all")
+    assert found == [("default", 1), ("web-1", 3)]
 
 
 EVENTS = """
