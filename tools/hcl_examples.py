@@ -95,7 +95,7 @@ def main() -> None:
         for example in page:
             result, found = outcome(example, page)
             counts[result] += 1
-            reasons.update({problem.code for problem in found})
+            reasons.update(sorted({problem.code for problem in found}))
             for problem in found:
                 print(f"{example}: {problem.place.line}:{problem.place.column}: {problem.message}")
     for result in (AS_IS, COMPLETED, REFUSED):

@@ -64,6 +64,6 @@ def test_examples_are_found_and_counted(
         "    2 loaded as they are",
         "    1 loaded once what they refer to is declared",
         "    1 refused",
-        "    1 with config.unknown-table",
         "    1 with config.unknown-source",
+        "    1 with config.unknown-table",
     ]
