@@ -1,6 +1,6 @@
 """Amazon CloudFront access log, standard logging of both versions: one row per request of a viewer."""
 
-from tailrace.core import Common, Jsonl, Preset, Table, W3c, col
+from tailrace.core import Common, Jsonl, Parquet, Preset, Table, W3c, col
 
 FIELDS = (
     "date", "time", "x-edge-location", "sc-bytes", "c-ip", "cs-method", "cs(Host)", "cs-uri-stem", "sc-status",
@@ -23,7 +23,10 @@ TABLE = Table(
     doc="Requests of viewers to Amazon CloudFront.",
     null="-",
     format=W3c(tuple(FIELDS[:width] for width in WIDTHS)),
-    presets=(Preset("json", Jsonl(unwrap=("logEvents.message",)), "Standard logging (v2) in JSON."),),
+    presets=(
+        Preset("json", Jsonl(unwrap=("logEvents.message",)), "Standard logging (v2) in JSON."),
+        Preset("parquet", Parquet(), "Standard logging (v2) in Parquet."),
+    ),
     columns=(
         col("timestamp", "timestamp", sql=WRITTEN, doc="When the response was finished, UTC."),
         col("x_edge_location", src="x-edge-location", doc="Edge location that served the request."),

@@ -1,6 +1,6 @@
 """Azure's cost and usage exports, actual or amortized: one row per charge."""
 
-from tailrace.core import Common, Delimited, Table, camel, col
+from tailrace.core import Common, Delimited, Parquet, Preset, Table, camel, col
 
 # Older exports leave out the braces.
 TAGS = "case when trim(tags) like '{%' then tags else '{' || tags || '}' end"
@@ -16,6 +16,7 @@ TABLE = Table(
     name="azure_cost_and_usage_actual",
     doc="What Azure charges: cost, usage and prices by subscription, resource and meter.",
     format=Delimited(header=True),
+    presets=(Preset("parquet", Parquet(), "Exports in Parquet."),),
     columns=(
         col("date", "timestamp", sql=day("date"), doc="Day of the usage or purchase."),
         col(

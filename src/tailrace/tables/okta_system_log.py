@@ -2,6 +2,7 @@
 
 from tailrace.core import Common, Json, Sql, Table, col, struct
 
+OTHERS = col("additional_properties", "json", src="*", doc="Fields that Okta added since.")
 GEOGRAPHY = struct(
     col("city"),
     col("state"),
@@ -33,6 +34,7 @@ TABLE = Table(
                 col("alternate_id", doc="Login, mostly a mail address."),
                 col("display_name"),
                 col("detail_entry", "json"),
+                OTHERS,
             ),
             doc="Who did it.",
         ),
@@ -59,7 +61,8 @@ TABLE = Table(
                 col("credential_type"),
                 col("external_session_id", doc="Session that the event belongs to."),
                 col("interface"),
-                col("issuer", struct(col("id"), col("type"))),
+                col("issuer", struct(col("id"), col("type"), OTHERS)),
+                OTHERS,
             ),
             doc="How the actor was authenticated.",
         ),
@@ -77,7 +80,7 @@ TABLE = Table(
         col("request", struct(col("ip_chain", "json", doc="Addresses on the way.")), doc="The request."),
         col("transaction", struct(col("id"), col("type"), col("detail", "json")), doc="Transaction it belongs to."),
         col("debug_context", struct(col("debug_data", "json")), doc="What else is known, by kind of event."),
-        col("additional_properties", "json", src="*", doc="Fields that Okta added since."),
+        OTHERS,
     ),
     common=Common(
         time=("published",),

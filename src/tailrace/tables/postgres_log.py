@@ -1,6 +1,6 @@
-"""PostgreSQL server log, as text or CSV: one row per message."""
+"""PostgreSQL server log, as text, CSV or JSON: one row per message."""
 
-from tailrace.core import Common, Delimited, Preset, Regex, Table, col
+from tailrace.core import Common, Delimited, Jsonl, Preset, Regex, Table, col
 
 LEVELS = "DEBUG[1-5]?|LOG|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|QUERY|CONTEXT|STATEMENT|LOCATION|BACKTRACE"
 BEGIN = r"^(?:< ?)?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -23,6 +23,13 @@ CSV = Delimited(
     ),
     optional=4,
 )  # fmt: skip
+JSON = Jsonl(
+    field_map=(
+        ("process_id", "pid"), ("command_tag", "ps"), ("virtual_transaction_id", "vxid"), ("transaction_id", "txid"),
+        ("sql_state_code", "state_code"), ("internal_query_pos", "internal_position"), ("query", "statement"),
+        ("query_pos", "cursor_position"),
+    ),
+)  # fmt: skip
 ZONES = {
     "CET": 60, "CEST": 120, "EET": 120, "EEST": 180, "WEST": 60, "BST": 60, "MSK": 180, "IST": 330, "JST": 540,
     "AEST": 600, "AEDT": 660, "EST": -300, "EDT": -240, "CST": -360, "CDT": -300, "MST": -420, "MDT": -360,
@@ -44,11 +51,13 @@ def told(pattern: str) -> str:
     return f"nullif(nullif(regexp_extract(prefix, '{pattern}', 1), ''), '[unknown]')"
 
 
-def either(name: str, *patterns: str) -> str:
-    """A field of the CSV log, or of the prefix of the text log."""
-    return f"coalesce(nullif({name}, ''), {', '.join(map(told, patterns))})"
+def either(name: str, key: str, *patterns: str) -> str:
+    """A field of the CSV log, of the JSON log, or of the prefix of the text log."""
+    return f"coalesce(nullif({name}, ''), {key}, {', '.join(map(told, patterns))})"
 
 
+REMOTE = "remote_host || coalesce(':' || remote_port, '')"
+SOURCE = "func_name || ', ' || file_name || ':' || file_line_num"
 WORD = r"(\[unknown\]|[^\s,@\[\]=]+)"
 
 TABLE = Table(
@@ -58,22 +67,32 @@ TABLE = Table(
     presets=(
         Preset("text", TEXT, "`log_destination = stderr` with any of the usual `log_line_prefix`."),
         Preset("csv", CSV, "`log_destination = csvlog`, from version 9.0 on."),
+        Preset("json", JSON, "`log_destination = jsonlog`, from version 15 on."),
     ),
     columns=(
-        col("log_time", "timestamp", sql=moment("log_time"), doc="When it was written, UTC."),
-        col("user_name", sql=either("user_name", f"{WORD}@", "user=([^, ]+)"), doc="User of the session."),
-        col("database_name", sql=either("database_name", f"@{WORD}", "db=([^, ]+)"), doc="Database of the session."),
+        col("log_time", "timestamp", sql=moment('coalesce(log_time, "timestamp")'), doc="When it was written, UTC."),
+        col("user_name", sql=either("user_name", '"user"', f"{WORD}@", "user=([^, ]+)"), doc="User of the session."),
+        col(
+            "database_name",
+            sql=either("database_name", "dbname", f"@{WORD}", "db=([^, ]+)"),
+            doc="Database of the session.",
+        ),
         col("process_id", "integer", doc="Process of the session."),
-        col("connection_from", sql=either("connection_from", "(?:client|host)=([^, ]+)"), doc="Client of the session."),
+        col("connection_from", sql=either("connection_from", REMOTE, "(?:client|host)=([^, ]+)"), doc="Client."),
         col("session_id", doc="Session."),
         col(
             "session_line_num",
             "bigint",
-            sql=either("session_line_num", r"\[(\d+)-1\]"),
+            sql=either("session_line_num", "line_num", r"\[(\d+)-1\]"),
             doc="Number of the line in its session.",
         ),
         col("command_tag", null_if="", doc="Kind of the statement."),
-        col("session_start_time", "timestamp", sql=moment("session_start_time"), doc="When the session began, UTC."),
+        col(
+            "session_start_time",
+            "timestamp",
+            sql=moment("coalesce(session_start_time, session_start)"),
+            doc="When the session began, UTC.",
+        ),
         col("virtual_transaction_id", null_if="", doc="Virtual transaction."),
         col("transaction_id", "bigint", doc="Transaction; 0 if there is none."),
         col("error_severity", doc="LOG, ERROR, FATAL, PANIC, WARNING …; STATEMENT, DETAIL and the like in text logs."),
@@ -98,10 +117,10 @@ TABLE = Table(
         col("context", null_if="", doc="Context of an error."),
         col("query", null_if="", doc="Statement that led to the error."),
         col("query_pos", "integer", doc="Place in it."),
-        col("location", null_if="", doc="Place in PostgreSQL's source."),
+        col("location", sql=f"coalesce(nullif(location, ''), {SOURCE})", doc="Place in PostgreSQL's source."),
         col(
             "application_name",
-            sql=either("application_name", "app=([^, ]+)"),
+            sql=f"coalesce(nullif(application_name, ''), {told('app=([^, ]+)')})",
             doc="Name that the client gives itself.",
         ),
         col("backend_type", null_if="", doc="Kind of the process, from version 13 on."),

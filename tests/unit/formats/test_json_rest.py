@@ -27,3 +27,14 @@ def test_many_records_give_what_few_do() -> None:
     batch = decode(T, json.dumps([{"id": str(n), "a": n} for n in range(500)]))
     assert batch.columns["rest"].to_pylist() == [f'{{"a":{n}}}' for n in range(500)]
     assert batch.extra is None
+
+
+def test_an_object_may_have_one_of_its_own() -> None:
+    inner = table(
+        col("id"), col("who", struct(col("name"), col("others", "json", src="*"))), col("rest", "json", src="*")
+    )
+    records = [{"id": str(n), "a": n, "who": {"name": "x", "age": n}} for n in range(500)]
+    batch = decode(inner, json.dumps(records))
+    assert batch.columns["who"].to_pylist() == [{"name": "x", "others": f'{{"age":{n}}}'} for n in range(500)]
+    assert batch.columns["rest"].to_pylist() == [f'{{"a":{n}}}' for n in range(500)]
+    assert batch.extra is None

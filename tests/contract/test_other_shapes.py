@@ -1,0 +1,109 @@
+"""The same log in another format: presets of tables that can be written in several."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from world import World
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+
+
+def read(world: World, table: str, path: Path, preset: str, *columns: str) -> list[tuple[Any, ...]]:
+    report = world.collect_one(table, str(path), format=f"format.{table}.{preset}")
+    assert report.clean
+    return world.query(f"select {', '.join(columns)} from {table} order by tp_id")
+
+
+def lines(path: Path, *records: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+def test_postgres_json_log(world: World, tmp_path: Path) -> None:
+    record = {
+        "timestamp": "2024-07-05 12:00:00.250 CEST", "user": "shop", "dbname": "orders", "pid": 4711,
+        "remote_host": "192.0.2.7", "remote_port": 50112, "session_id": "6687a1.1267", "line_num": 3, "ps": "SELECT",
+        "session_start": "2024-07-05 11:59:00 CEST", "vxid": "3/12", "txid": 0, "error_severity": "ERROR",
+        "state_code": "42P01", "message": 'relation "order" does not exist', "hint": "none",
+        "statement": "select * from order", "cursor_position": 15, "func_name": "parserOpenTable",
+        "file_name": "parse_relation.c", "file_line_num": 1392, "application_name": "psql",
+        "backend_type": "client backend", "query_id": 0,
+    }  # fmt: skip
+    slow = {"timestamp": "2024-07-05 10:00:01 UTC", "pid": 1, "error_severity": "LOG",
+            "message": "duration: 12.5 ms  statement: select 1", "user": "a", "remote_host": "[local]"}  # fmt: skip
+    found = read(
+        world, "postgres_log", lines(tmp_path / "pg.json", record, slow), "json",
+        "log_time", "user_name", "database_name", "process_id", "connection_from", "session_line_num", "command_tag",
+        "session_start_time", "sql_state_code", "query", "query_pos", "location", "duration_ms", "statement", "tp_ips",
+    )  # fmt: skip
+    assert found == [
+        (datetime(2024, 7, 5, 10, 0, 0, 250_000), "shop", "orders", 4711, "192.0.2.7:50112", 3, "SELECT",
+         datetime(2024, 7, 5, 9, 59), "42P01", "select * from order", 15, "parserOpenTable, parse_relation.c:1392",
+         None, None, ["192.0.2.7"]),
+        (datetime(2024, 7, 5, 10, 0, 1), "a", None, 1, "[local]", None, None, None, None, None, None, None, 12.5,
+         "select 1", None),
+    ]  # fmt: skip
+
+
+def test_traefik_json_log(world: World, tmp_path: Path) -> None:
+    record = {
+        "ClientHost": "192.0.2.7", "ClientUsername": "-", "RequestMethod": "GET", "RequestPath": "/a?b=1",
+        "RequestProtocol": "HTTP/2.0", "DownstreamStatus": 200, "DownstreamContentSize": 12, "Duration": 2_500_000,
+        "RouterName": "shop@docker", "ServiceURL": "http://10.0.0.3:80", "StartUTC": "2024-07-05T10:00:00.123456789Z",
+        "RequestCount": 7, "request_User-Agent": "curl", "level": "info",
+    }  # fmt: skip
+    found = read(
+        world, "traefik_access_log", lines(tmp_path / "t.json", record), "json",
+        "timestamp", "client_user", "status", "size", "duration_ms", "user_agent", "tp_extra ->> 'level'",
+    )  # fmt: skip
+    assert found == [(datetime(2024, 7, 5, 10, 0, 0, 123456), None, 200, 12, 2.5, "curl", "info")]
+
+
+VIEWED = {
+    "date": "2024-07-05", "time": "10:00:00", "x_edge_location": "FRA56-P1", "sc_bytes": "512", "c_ip": "192.0.2.7",
+    "cs_method": "GET", "cs_Host": "d111.cloudfront.net", "cs_uri_stem": "/a", "sc_status": "200", "cs_Referer": "-",
+    "cs_User_Agent": "curl/8", "x_edge_result_type": "Hit", "time_taken": "0.002", "DistributionId": "E1",
+    "asn": "64500",
+}  # fmt: skip
+VIEWED_AS = (
+    "timestamp", "x_edge_location", "sc_bytes", "cs_host", "sc_status", "cs_referer", "cs_user_agent", "time_taken",
+    "distribution_id", "asn",
+)  # fmt: skip
+VIEW = (
+    datetime(2024, 7, 5, 10), "FRA56-P1", 512, "d111.cloudfront.net", 200, None, "curl/8", 0.002, "E1", 64500,
+)  # fmt: skip
+
+
+def test_cloudfront_parquet(world: World, tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([VIEWED]), tmp_path / "c.parquet")
+    assert read(world, "aws_cloudfront_access_log", tmp_path / "c.parquet", "parquet", *VIEWED_AS) == [VIEW]
+
+
+def test_cloudfront_json(world: World, tmp_path: Path) -> None:
+    heads = {"cs_Host": "cs(Host)", "cs_Referer": "cs(Referer)", "cs_User_Agent": "cs(User-Agent)"}
+    record = {heads.get(name, name.replace("_", "-")): value for name, value in VIEWED.items()}
+    assert read(world, "aws_cloudfront_access_log", lines(tmp_path / "c.json", record), "json", *VIEWED_AS) == [VIEW]
+
+
+@pytest.mark.parametrize("table", ["azure_cost_and_usage_actual", "azure_cost_and_usage_focus"])
+def test_azure_costs_in_parquet_are_those_of_csv(table: str, world: World, tmp_path: Path) -> None:
+    text = (GOLDEN / table / "in.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "cost.csv").write_text("".join(text[:3]))
+    records = list(csv.DictReader(text[:3]))
+    values = [{name: value or None for name, value in record.items()} for record in records]
+    pq.write_table(pa.Table.from_pylist(values), tmp_path / "cost.parquet")
+    select = f"select columns(lambda c: not starts_with(c, 'tp_') or c = 'tp_akas') from {table} order by tp_id"
+    assert world.collect_one(table, str(tmp_path / "cost.csv")).clean
+    expected = world.query(select)
+    other = World(tmp_path / "other")
+    assert other.collect_one(table, str(tmp_path / "cost.parquet"), format=f"format.{table}.parquet").clean
+    assert other.query(select) == expected
+    assert len(expected) == 2
