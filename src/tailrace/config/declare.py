@@ -47,6 +47,7 @@ COLUMN: Attrs = {
     "description": Attr("text", "What the column says."),
 }
 TABLE: Attrs = {
+    "extends": Attr("table", "A built-in table whose columns and formats this one has too: `table.x`.", to=("table",)),
     "format": Attr("format", "Format of sources that name none."),
     "description": Attr("text", "What a row is."),
     "null_if": Attr("text", "A text that means null in every column."),
@@ -169,14 +170,9 @@ OTHER_BLOCKS = frozenset({"store", "tier", "schema", "sink", "listener", "window
 "Blocks that are read as they are declared, without code of their own."
 LATER_TABLES = frozenset(
     [
-        "aws_alb_access_log", "aws_alb_connection_log", "aws_clb_access_log", "aws_cloudfront_access_log",
-        "aws_cost_and_usage_focus", "aws_cost_and_usage_report", "aws_cost_optimization_recommendation",
-        "aws_guardduty_finding", "aws_network_firewall_log", "aws_nlb_access_log", "aws_route53_resolver_query_log",
-        "aws_s3_server_access_log", "aws_securityhub_finding", "aws_waf_traffic_log", "azure_activity_log",
-        "azure_cost_and_usage_actual", "crowdstrike_aid_master", "crowdstrike_app_info", "crowdstrike_fdr_event",
-        "crowdstrike_managed_asset", "crowdstrike_user_info", "gcp_audit_log", "gcp_billing_report",
-        "gcp_requests_log", "github_audit_log", "github_security_log", "kubernetes_audit_logs", "kubernetes_events",
-        "kubernetes_pod_logs", "kubernetes_resources", "okta_system_log", "pipes_audit_log",
+        "crowdstrike_aid_master", "crowdstrike_app_info", "crowdstrike_fdr_event", "crowdstrike_managed_asset",
+        "crowdstrike_user_info", "github_security_log", "kubernetes_audit_logs", "kubernetes_events",
+        "kubernetes_pod_logs", "kubernetes_resources",
     ]
 )  # fmt: skip
 "Tables that partitions may name already; once a table is built in, being listed here means nothing."

@@ -40,6 +40,8 @@ class TableSpec:
     """A `table` block: a table of its own, or additions to a built-in one; see `tables_for`."""
 
     name: str
+    extends: str
+    "The built-in table that it builds on: another one, or the one of its own name, if there is one."
     columns: tuple[Column, ...]
     format: Format | None
     description: str

@@ -106,8 +106,7 @@ class Partitions:
         if name not in self._tables:
             reference = Reference(("table", name), place)
             spec = self.declared.get(reference)
-            builtin = registry.find_table(name)
-            self._tables[name] = made(spec, builtin) if spec is not None else builtin
+            self._tables[name] = made(spec) if spec is not None else registry.find_table(name)
         table = self._tables[name]
         if table is None and name in LATER_TABLES:
             not_active(self.report, place, f"table {name}", NOT_COLLECTED)

@@ -14,7 +14,7 @@ from tailrace.config.model import Config, TableSpec
 from tailrace.config.names import FOLDED
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.syntax import Block
-from tailrace.config.values import Setting, Settings, Value
+from tailrace.config.values import Reference, Setting, Settings, Value
 from tailrace.core import registry
 from tailrace.core.columns import SYNONYMS, TYPES, Column, is_column_name
 from tailrace.core.errors import ConfigError
@@ -43,9 +43,9 @@ def tables_for(config: Config, name: str) -> Table:
     """The table of that name: built in, declared by a `table` block, or built in and extended by one."""
     name = table_name(name)
     spec = config.table(name)
-    builtin = registry.find_table(name)
     if spec is not None:
-        return made(spec, builtin)
+        return made(spec)
+    builtin = registry.find_table(name)
     if builtin is not None:
         return builtin
     if name in LATER_TABLES:
@@ -56,8 +56,9 @@ def tables_for(config: Config, name: str) -> Table:
     raise registry.unknown("table", name, [*registry.table_names(), *(table.name for table in config.tables)])
 
 
-def made(spec: TableSpec, builtin: Table | None) -> Table:
+def made(spec: TableSpec) -> Table:
     """What a `table` block stands for."""
+    builtin = registry.find_table(spec.extends)
     if builtin is None:
         return Table(
             name=spec.name,
@@ -73,6 +74,8 @@ def made(spec: TableSpec, builtin: Table | None) -> Table:
     kept = tuple(own.pop(column.name, column) for column in builtin.columns)
     return replace(
         builtin,
+        name=spec.name,
+        aliases=builtin.aliases if spec.name == builtin.name else (),
         doc=spec.description or builtin.doc,
         format=spec.format or builtin.format,
         columns=(*kept, *own.values()),
@@ -104,14 +107,16 @@ class Tables:
     def read(self, block: Block, settings: Settings) -> TableSpec | None:
         """The block as a value; what is wrong with it is in the report."""
         name = table_name(block.labels[0])
-        builtin = registry.find_table(name)
         values = checked(settings, TABLE, self.report)
+        extends = self._extended(name, settings["extends"]) if "extends" in values else name
+        builtin = registry.find_table(extends)
         columns = self._columns(block, builtin)
         for ignored in _IGNORED.keys() & columns.keys():
             del columns[ignored]
             self.report.warn(block.where, f"column {ignored} has no effect", "no-effect", _IGNORED[ignored])
         spec = TableSpec(
             name=name,
+            extends=extends,
             columns=tuple(columns.values()),
             format=self.formats.resolve(settings["format"], builtin) if "format" in values else None,
             description=_text(values, "description") or "",
@@ -119,12 +124,24 @@ class Tables:
             map_fields=_texts(values, "map_fields"),
             where=block.where,
         )
-        if builtin is None and time_column(spec.columns) is None:
+        if builtin is None and "extends" not in settings and time_column(spec.columns) is None:
             self.report.error(
                 block.where, f"table {name} does not say when its events happened", "missing-time",
                 'add column "tp_timestamp" { source = "…" }, or one column of type timestamp',
             )  # fmt: skip
         return spec
+
+    def _extended(self, name: str, setting: Setting) -> str:
+        """The built-in table that `extends` names."""
+        value = setting.value
+        base = table_name(value.path[-1] if isinstance(value, Reference) else str(value))
+        if registry.find_table(base) is None:
+            otherwise = "a table extends one that is built in; `tailrace table list` shows them"
+            self.report.unknown(setting.where, "table", base, registry.table_names(), otherwise)
+        elif base != name and registry.find_table(name) is not None:
+            hint = f"leave out 'extends' to add to {name}, or give the table a name of its own"
+            self.report.error(setting.where, f"{name} is built in and cannot extend {base}", "contradiction", hint)
+        return base
 
     def _columns(self, block: Block, builtin: Table | None) -> dict[str, Column]:
         columns: dict[str, Column] = {}

@@ -51,11 +51,11 @@ def table_doc(name: str) -> str:
     return table.doc if table else ""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that was probably meant."""
+def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
+    """The known name that was probably meant; `alike`: how near it has to be, up to 1."""
     import difflib  # only mistakes need it
 
-    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=alike)
     return found[0] if found else None
 
 

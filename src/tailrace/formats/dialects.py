@@ -39,6 +39,8 @@ _WORDS = re.compile(r"(\?)?(?<![\w.-])([A-Za-z_][\w.-]*)|(\?)?(\"|\[)([A-Za-z_][
 _NGINX = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 _APACHE = re.compile(r"%(?:[<>]|!?\d{3}(?:,\d{3})*)*(?:\{([^}]*)\})?(\^t[io]|[A-Za-z%])")
 _VPC = re.compile(r"\$\{([^}]*)\}|([^\s,]+)")
+_SLIP = 0.85
+"How alike a name and a known one are when one letter is wrong."
 _CLOSING = {'"': '"', "[": "]"}
 _KINDS = {'"': "quoted", "[": "bracketed"}
 
@@ -80,7 +82,9 @@ def _words(text: str) -> Iterator[Token]:
 
 def _nginx(text: str) -> Iterator[Token]:
     names = [a or b for a, b in _NGINX.findall(text)]
-    _refuse(text, [n for n in names if n not in NGINX and not n.startswith(NGINX_FAMILIES)], NGINX, "$")
+    # `map`, `set` and modules make variables of any name: only one that looks like a slip is refused.
+    strange = [n for n in names if n not in NGINX and not n.startswith(NGINX_FAMILIES)]
+    _refuse(text, [n for n in strange if nearest(n, NGINX, _SLIP)], NGINX, "$")
     at = 0
     for found in _NGINX.finditer(text):
         name = found[1] or found[2]

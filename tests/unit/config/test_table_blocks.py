@@ -118,3 +118,39 @@ def test_a_custom_table_without_a_format_is_read_as_json_lines(load):
     config = load('table "t" {\n column "ts" {}\n}\npartition "t" "p" {\n' + SOURCE + "}")
     assert tables_for(config, "t").format == Jsonl()
     assert "JSON lines are assumed" in config.warnings[0].message
+
+
+@pytest.mark.parametrize("spelled", ["table.nginx_access_log", '"nginx_access_log"'])
+def test_a_table_may_extend_a_built_in_one(load, spelled):
+    config = load(f"""
+        table "edge" {{
+          extends     = {spelled}
+          description = "Requests at the edge."
+          column "status" {{ type = "bigint" }}
+          column "pop"    {{ }}
+        }}
+        partition "edge" "p" {{ {SOURCE} }}
+    """)
+    table, builtin = tables_for(config, "edge"), find_table("nginx_access_log")
+    assert (table.name, table.doc, table.aliases) == ("edge", "Requests at the edge.", ())
+    assert (table.format, table.common, table.null) == (builtin.format, builtin.common, builtin.null)
+    assert [c.name for c in table.columns] == [*(c.name for c in builtin.columns), "pop"]
+    assert table.column("status").type == "bigint"
+
+
+@pytest.mark.parametrize(
+    ("block", "message"),
+    [
+        ('table "edge" { extends = table.nginx_acess_log }', "unknown table 'nginx_acess_log'"),
+        ('table "edge" { extends = table.edge }', "unknown table 'edge'"),
+        (
+            'table "apache_access_log" { extends = "nginx_access_log" }',
+            "apache_access_log is built in and cannot extend",
+        ),
+        ('table "edge" { extends = 3 }', "'extends' must be a table"),
+    ],
+)
+def test_what_cannot_be_extended(fail, block, message):
+    (problem,) = fail(block)
+    assert message in problem.message
+    assert problem.hint
