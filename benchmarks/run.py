@@ -48,8 +48,8 @@ CONTENDERS = {
     },
     16: {
         "cloudtrail": ("clickhouse by_day",),
-        "nginx": ("duckdb lean", "clickhouse lean"),
-        "vpc": ("duckdb lean", "clickhouse lean"),
+        "nginx": ("duckdb lean", "duckdb same", "clickhouse lean"),
+        "vpc": ("duckdb lean", "duckdb same", "clickhouse lean"),
     },
 }
 "Whom Tailrace is compared with beyond 1×, where everything is run: the cheapest form of each, and what is asked about."

@@ -143,7 +143,8 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
     from tailrace.lake.intents import read_ledger
     from tailrace.lake.paths import Lake
     from tailrace.pipeline.check import check_expressions
-    from tailrace.pipeline.prepare import full_table, list_sources, listing_window
+    from tailrace.pipeline.listing import list_sources
+    from tailrace.pipeline.prepare import full_table, listing_window
     from tailrace.pipeline.report import PartitionReport
 
     for source in spec.sources:

@@ -133,7 +133,8 @@ def _artifacts(config: Config, lake: Lake, spec: PartitionSpec, source: SourceSp
     from tailrace.config import require_available, tables_for
     from tailrace.core import TimeRange
     from tailrace.lake.intents import read_ledger
-    from tailrace.pipeline.prepare import list_sources, listing_window
+    from tailrace.pipeline.listing import list_sources
+    from tailrace.pipeline.prepare import listing_window
     from tailrace.pipeline.report import PartitionReport
 
     require_available(source)

@@ -9,6 +9,7 @@ from tailrace.config.declare import BLOCK_SYNONYMS, BLOCKS, OTHER_BLOCKS, WORKSP
 from tailrace.config.declare_sources import CONNECTIONS
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
+from tailrace.config.functions import duration
 from tailrace.config.model import (
     Config,
     ConnectionSpec,
@@ -207,7 +208,15 @@ class Builder:
         path = values.pop("path", None)
         values.pop("connection", None)
         name = chain[0].labels[0]
-        spec = WorkspaceSpec(name, path if isinstance(path, str) else None, connection, values, chain[0].where)
+        back = values.get("lookback")
+        spec = WorkspaceSpec(
+            name,
+            path if isinstance(path, str) else None,
+            connection,
+            values,
+            chain[0].where,
+            duration(back) if isinstance(back, str) else None,
+        )
         self.workspaces.add((name,), spec, chain[0].where)
 
 

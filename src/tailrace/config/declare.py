@@ -31,7 +31,7 @@ PARTITION: Attrs = {
     "partition": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers", active=False),
     "retention": _RETENTION,
     "dedupe": Attr("names", "Columns that tell equal rows.", active=False),
-    "lookback": Attr("duration", "How far the first collection goes back.", default="30d", active=False),
+    "lookback": Attr("duration", "How far the first collection goes back.", default="30d"),
 }
 LATER = frozenset(name for name, attr in PARTITION.items() if not attr.active)
 COLUMN: Attrs = {
@@ -58,7 +58,7 @@ WORKSPACE: Attrs = {
     "base": Attr("reference", "Another workspace whose settings hold unless set here.", to=("workspace",)),
     "path": Attr("text", "Where the lake lies: a directory or a URL.", active=False),
     "connection": Attr("reference", "Credentials for the path.", to=("connection",), active=False),
-    "lookback": Attr("duration", "How far first collections go back.", default="30d", active=False),
+    "lookback": Attr("duration", "How far first collections go back.", default="30d"),
     "retention": _RETENTION,
     "prefer_plugins": Attr("texts", "Packages that win when two provide one name.", active=False),
     "log_level": Attr(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from tailrace.config.places import Outline, Problem, Where
 from tailrace.config.values import Value
@@ -111,8 +112,10 @@ class PartitionSpec:
     tp_index: str | None
     where: Where
     description: str = ""
+    lookback: timedelta | None = None
+    "How far the first collection goes back; None = as the workspace says."
     later: Mapping[str, Value] = field(default_factory=dict)
-    "Attributes whose machinery is not active yet: store, tiers, retention, dedupe, lookback."
+    "Attributes whose machinery is not active yet: store, tiers, retention, dedupe."
     tiers: tuple[OtherBlock, ...] = ()
 
     @property
@@ -129,6 +132,7 @@ class WorkspaceSpec:
     connection: ConnectionSpec | None
     settings: Mapping[str, Value]
     where: Where
+    lookback: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

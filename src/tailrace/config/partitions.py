@@ -9,6 +9,7 @@ from dataclasses import replace
 from tailrace.config.attributes import NOT_COLLECTED, checked, not_active
 from tailrace.config.declare import BLOCK_TYPES, LATER, LATER_TABLES, PARTITION
 from tailrace.config.formats import Formats
+from tailrace.config.functions import duration
 from tailrace.config.model import OtherBlock, PartitionSpec, SourceSpec, TableSpec
 from tailrace.config.names import Names
 from tailrace.config.others import Others, as_tier
@@ -64,7 +65,7 @@ class Partitions:
         for inner in block.blocks:
             if inner.kind not in BLOCK_TYPES["partition"].blocks:
                 self.report.unknown(inner.where, "block", inner.kind, ["source", "tier"])
-        index, condition, text = (values.get(attr) for attr in ("tp_index", "filter", "description"))
+        index, condition, text, back = (values.get(a) for a in ("tp_index", "filter", "description", "lookback"))
         spec = PartitionSpec(
             table=table_name,
             name=name,
@@ -73,6 +74,7 @@ class Partitions:
             tp_index=index if isinstance(index, str) else None,
             where=block.where,
             description=text if isinstance(text, str) else "",
+            lookback=duration(back) if isinstance(back, str) else None,
             later={attr: value for attr, value in values.items() if attr in LATER},
             tiers=tiers,
         )

@@ -24,15 +24,9 @@ from tailrace.lake.snapshot import tables
 from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.failure import JVM_DIED, spark_failure
 from tailrace.pipeline.job import Job, Unit, UnitResult, recipe_of
+from tailrace.pipeline.listing import Listed, Listing
 from tailrace.pipeline.plan import by_day, plan_groups
-from tailrace.pipeline.prepare import (
-    Listed,
-    full_table,
-    list_sources,
-    listing_window,
-    range_notes,
-    still_to_read,
-)
+from tailrace.pipeline.prepare import LOOK_BACK, full_table, listing_window, range_notes, still_to_read
 from tailrace.pipeline.publish import Done, Publisher
 from tailrace.pipeline.report import PartitionReport, Progress, Trouble
 from tailrace.pipeline.spark import run_units
@@ -138,14 +132,17 @@ class Collection:
         now = datetime.now(UTC).replace(tzinfo=None)
         self._check_name(table.name, spec)
         ledger = read_ledger(self.lake, table.name, spec.name)
-        window = listing_window(self.options.window, ledger, now)
-        listed = list_sources(spec, table, window, report, self.lake)
+        workspace = self.config.workspace(self.lake.workspace)
+        back = spec.lookback or (workspace and workspace.lookback) or LOOK_BACK
+        window = listing_window(self.options.window, ledger, now, back)
+        listing = Listing(spec, table, ledger, report, self.lake)
+        listed = listing.look(window, now, again=self.options.window.start is not None)
         table = full_table(self.config, spec, self.lake, listed)
         check_expressions(table, spec, self.config)
         run = new_run_id()
         writer = PartitionWriter(self.lake, table.name, spec.name, run, arrow_schema(table))
         writer.recover()
-        publisher = Publisher(spec, writer, report, range_notes(window, ledger))
+        publisher = Publisher(spec, writer, report, range_notes(window, ledger), listed.settles)
         active = _Active(report, publisher, held, began)
         recipes = [recipe_of(table, fmt, spec.filter) for fmt in listed.formats]
         wanted = still_to_read(listed.artifacts, publisher.known, self.options.window, recipes)
@@ -263,6 +260,8 @@ class Collection:
     def _end(self, active: _Active) -> None:
         with active.held:
             try:
+                if not active.may_write:
+                    active.publisher.settle()
                 active.publisher.writer.finish(may_write=active.may_write)
             except OSError as error:
                 message = f"cannot clear away temporary files: {error.strerror or one_line(error)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 
 import pyarrow as pa
@@ -27,9 +27,16 @@ class Publisher:
     """Commits the results of one partition and keeps its report."""
 
     def __init__(
-        self, spec: PartitionSpec, writer: PartitionWriter, report: PartitionReport, notes: dict[str, str]
+        self,
+        spec: PartitionSpec,
+        writer: PartitionWriter,
+        report: PartitionReport,
+        notes: Mapping[str, str],
+        settles: Mapping[str, str],
     ) -> None:
         self.spec, self.writer, self.report, self.notes = spec, writer, report, notes
+        self.settles = settles
+        "Notes that are true only if everything that was listed has been committed."
         self.known = writer.ledger().known()
         self.days: set[date] = set()
         self.indexes: set[str] = set()
@@ -55,6 +62,11 @@ class Publisher:
         self.report.bytes += sum(f.size for f in files)
         self._note_days(f.day for f in files)
         self._note_indexes(f.index for f in files)
+
+    def settle(self) -> None:
+        """Later runs need not list again what came through whole; what failed has to be found again."""
+        if self.settles and self.report.clean and not self.report.failed:
+            self.writer.commit(Change([], kind="settle", notes={**self.notes, **self.settles}))
 
     def _entries(self, job: Job, unit: Unit, result: UnitResult) -> Iterable[Entry]:
         now = datetime.now(UTC).replace(tzinfo=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import BinaryIO, Protocol
 
 from tailrace.config.model import ConnectionSpec, Location
@@ -72,6 +73,11 @@ class Source(Protocol):
 
     @property
     def kind(self) -> str: ...
+
+    @property
+    def late(self) -> timedelta | None:
+        """How long after its day an artifact may still appear; None: listing is cheap, and is always done whole."""
+        ...
 
     def discover(self, window: TimeRange) -> Iterator[Found]:
         """Artifacts that may hold rows of the window, in a stable order, and what could not be listed."""

@@ -32,6 +32,7 @@ class FileSource:
     """Files below `paths`."""
 
     kind: ClassVar[str] = "file"
+    late: ClassVar[None] = None
     paths: tuple[str, ...]
     layout: Layout | None = None
 

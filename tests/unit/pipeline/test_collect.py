@@ -11,7 +11,7 @@ from world import World
 
 from tailrace.core import ConfigError, LakeError
 from tailrace.lake.commit import PartitionWriter
-from tailrace.pipeline import collect as collecting
+from tailrace.pipeline.listing import Listing
 from tailrace.pipeline.publish import Publisher
 
 TABLE = 'table "{name}" {{\n column "tp_timestamp" {{ source = "at" }}\n{more}\n}}\n'
@@ -28,7 +28,7 @@ def configure(world: World, logs: Path, *names: str, more: str = "") -> None:
 
 @pytest.mark.parametrize(
     ("owner", "name"),
-    [(collecting, "list_sources"), (Publisher, "publish"), (PartitionWriter, "finish")],
+    [(Listing, "look"), (Publisher, "publish"), (PartitionWriter, "finish")],
 )
 def test_an_unexpected_error_ends_one_partition_only(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: object, name: str

@@ -16,8 +16,9 @@ from tailrace.core import Artifact, ConfigError, TimeRange
 from tailrace.core.registry import find_table
 from tailrace.lake.ledger import Known, Ledger
 from tailrace.pipeline.check import check_expressions
+from tailrace.pipeline.listing import list_sources
 from tailrace.pipeline.plan import Wanted
-from tailrace.pipeline.prepare import list_sources, listing_window, range_notes, still_to_read
+from tailrace.pipeline.prepare import listing_window, range_notes, still_to_read
 from tailrace.pipeline.report import PartitionReport
 
 NOW = datetime(2024, 3, 10, 15, 4)

@@ -1,0 +1,103 @@
+"""What the sources of a partition hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from tailrace.config.model import PartitionSpec, SourceSpec
+from tailrace.core import Artifact, Format, Table, TimeRange
+from tailrace.lake.ledger import Ledger
+from tailrace.lake.paths import Lake
+from tailrace.pipeline import reach
+from tailrace.pipeline.job import recipe_of
+from tailrace.pipeline.plan import Wanted
+from tailrace.pipeline.report import PartitionReport, Trouble
+from tailrace.sources import Found, Skipped, Source, Unreadable, make_source
+from tailrace.sources.walk import file_uri
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What was found."""
+
+    artifacts: tuple[Wanted, ...]
+    formats: tuple[Format, ...]
+    "By number of the source."
+    sources: tuple[Source, ...]
+    settles: Mapping[str, str]
+    "Notes for the ledger once all of it is committed: what need not be listed again."
+
+
+@dataclass(slots=True)
+class Listing:
+    """Lists the sources of one partition; what cannot be listed, or is Tailrace's own, is noted in the report."""
+
+    spec: PartitionSpec
+    table: Table
+    ledger: Ledger
+    report: PartitionReport
+    lake: Lake
+    found: dict[str, Wanted] = field(default_factory=dict)
+    own: list[Artifact] = field(default_factory=list)
+    settles: dict[str, str] = field(default_factory=dict)
+
+    def look(self, window: TimeRange, now: datetime, *, again: bool) -> Listed:
+        """All artifacts of all sources that may hold rows of the window. `again`: settled ranges are listed too."""
+        formats = tuple(source.format or self.table.format for source in self.spec.sources)
+        sources: list[Source] = []
+        ours = own_places(self.lake)
+        for number, spec in enumerate(self.spec.sources):
+            source = make_source(spec.kind, _arguments(spec, self.table), spec.connection, spec.locations)
+            sources.append(source)
+            recipe = recipe_of(self.table, formats[number], self.spec.filter)
+            for part in self._windows(source, reach.note_name(spec, recipe), window, now, again):
+                self._take(source.discover(part), number, ours)
+        if self.own:
+            told = f"{len(self.own):,} file{'s' * (len(self.own) > 1)} of Tailrace's own home left out"
+            hint = "let `paths` name the logs alone"
+            self.report.advice.append(Trouble(self.own[0].location, told, "source.own-files", hint))
+        self.report.discovered = len(self.found)
+        return Listed(tuple(self.found.values()), formats, tuple(sources), self.settles)
+
+    def _windows(self, source: Source, note: str, window: TimeRange, now: datetime, again: bool) -> list[TimeRange]:
+        if source.late is None:
+            return [window]
+        done = reach.settled(self.ledger, note)
+        windows = [window] if again else list(reach.still_to_list(window, done))
+        later = reach.settling(windows, done, now, source.late)
+        if later != done:
+            self.settles[note] = reach.written(later)
+        return windows
+
+    def _take(self, found: Iterable[Found], number: int, ours: tuple[str, ...]) -> None:
+        for item in found:
+            if isinstance(item, Unreadable):
+                self.report.troubles.append(Trouble(item.location, item.reason, item.code))
+            elif isinstance(item, Skipped):
+                self.report.unmatched += item.count if item.reason == "layout" else 0
+            elif item.uri.startswith(ours):
+                self.own.append(item)
+            else:
+                self.found.setdefault(item.uri, Wanted(item, number))
+
+
+def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: PartitionReport, lake: Lake) -> Listed:
+    """All that there is in the window, whatever has been collected."""
+    return Listing(spec, table, Ledger(), report, lake).look(window, datetime.max, again=True)
+
+
+def own_places(lake: Lake) -> tuple[str, ...]:
+    """How the URIs of Tailrace's own files begin: what a lake holds and Spark says are no logs to collect."""
+    folders = [file_uri(os.path.realpath(lake.home / name)) + "/" for name in ("config", "data", "meta")]
+    return (*folders, file_uri(os.path.realpath(lake.home / "logs") + "/spark.log"))
+
+
+def _arguments(source: SourceSpec, table: Table) -> dict[str, object]:
+    arguments = dict(source.args)
+    layout = dict(table.file_layout).get(source.kind)
+    if layout is not None:
+        arguments.setdefault("file_layout", layout)
+    return arguments
