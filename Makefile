@@ -11,10 +11,10 @@ BENCH := .venv/.bench-installed
 PYTEST := $(BIN)/python -m pytest
 CODE := src tests benchmarks docs tools
 
-.PHONY: help demo test long bench docs lint style types contract fmt wheel clean
+.PHONY: help demo test long bench docs conformance lint style types contract fmt wheel clean
 
 help: ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-9s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-11s %s\n", $$1, $$2 }'
 
 demo: $(RUN) ## Sample logs → lake → first answers
 	$(BIN)/tailrace demo
@@ -30,6 +30,10 @@ bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → b
 	$(BIN)/python benchmarks/startup.py
 
 docs: $(DEV) ## Write the generated parts of docs/ anew
+	$(BIN)/python docs/generate.py
+
+conformance: $(DEV) ## Measure on real logs what is stored and equal → docs/conformance.md
+	$(PYTEST) tests/contract -k "conformance or oracle" --update-conformance
 	$(BIN)/python docs/generate.py
 
 lint: style types contract ## Style, types and import contract

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import block_pages
 import click
+import conformance_pages
 from block_pages import attribute_table, table_of
 
 from tailrace.cli.main import COMMANDS, cli
@@ -242,6 +243,9 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "codes": block_pages.codes_region,
     "ignored": ignored_region,
     "patterns": patterns_region,
+    "conformance-sets": conformance_pages.sets_region,
+    "conformance-refused": conformance_pages.refused_region,
+    "conformance-inputs": conformance_pages.inputs_region,
     "index": index_region,
 }
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance import Expected, measure
+from conformance import PYTHON, Expected, measure
 from world import World
 
 from tailrace.tables.aws_cloudfront_access_log import FIELDS, TABLE
@@ -46,7 +46,7 @@ def answer(line: str) -> dict[str, Any]:
 @pytest.mark.parametrize(("dataset", "records"), DATASETS)
 def test_lines_equal_their_words(dataset: str, records: int, real_logs: Path, world: World) -> None:
     answers: Expected = [answer(line) for line in lines_of(real_logs / dataset)]
-    measured = measure(world, NAME, real_logs, dataset, expected=answers)
+    measured = measure(world, NAME, real_logs, dataset, expected=answers, reader=PYTHON)
     measured.check()
     assert measured.stored == records
     assert not measured.differing

@@ -1,4 +1,4 @@
-"""AWS logs in JSON as other tools read them: WAF, Network Firewall, findings, and CloudTrail in its wrappings."""
+"""AWS logs in JSON as other tools read them: WAF, Network Firewall and findings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance import Expected, Measured, measure
+from conformance import PYTHON, Expected, measure
 from expectedyaml import log_records, named
 from world import World
 
@@ -144,9 +144,38 @@ def waf_answer(record: dict[str, Any]) -> dict[str, Any]:
 )
 def test_web_requests_equal_plain_json(dataset: str, real_logs: Path, world: World) -> None:
     answers: Expected = [waf_answer(record) for record in lines_of(real_logs / dataset)]
-    measured = measure(world, WAF, real_logs, dataset, expected=answers)
+    measured = measure(world, WAF, real_logs, dataset, expected=answers, reader=PYTHON)
     measured.check()
     assert not measured.differing
+
+
+CATALOG = "opensearch-catalog/observability"
+
+
+def test_sampled_requests_equal_plain_json(real_logs: Path, world: World, tmp_path: Path) -> None:
+    """Records of the firewall inside documents of another tool, which has taken out their time."""
+    dataset = f"{CATALOG}/aws_waf/data/samples.json"
+    samples = json.loads((real_logs / dataset).read_text())
+    times = [round(datetime.fromisoformat(sample["@timestamp"]).timestamp() * 1000) for sample in samples]
+    records = [sample["aws"]["waf"] | {"timestamp": time} for sample, time in zip(samples, times, strict=True)]
+    (tmp_path / "waf.log").write_text("".join(json.dumps(record) + "\n" for record in records))
+    answers: Expected = [waf_answer(record) for record in records]
+    measured = measure(world, WAF, tmp_path, "waf.log", expected=answers, reader=PYTHON, shown=dataset)
+    measured.check()
+    assert (measured.stored, measured.differing) == (38, ())
+
+
+def test_firewall_flows_equal_plain_json(real_logs: Path, world: World) -> None:
+    dataset = f"{CATALOG}/amazon_networkfirewall/data/sample.json"
+    records = json.loads((real_logs / dataset).read_text())
+    names = ("src_ip", "src_port", "dest_ip", "dest_port", "proto", "flow_id", "event_type")
+    answers: Expected = [
+        {name: record["event"].get(name) for name in names} | {"firewall_name": record["firewall_name"]}
+        for record in records
+    ]
+    measured = measure(world, FIREWALL, real_logs, dataset, expected=answers, reader=PYTHON)
+    measured.check()
+    assert (measured.stored, measured.differing) == (13, ())
 
 
 def small(key: str) -> str:
@@ -171,7 +200,7 @@ def finding_answer(record: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("dataset", ["guardduty-blu371ck/*.json", f"{EVENTS}/*-duty-event.json"])
 def test_findings_equal_plain_json(dataset: str, real_logs: Path, world: World) -> None:
     answers = [finding_answer(json.loads(path.read_text())) for path in sorted(real_logs.glob(dataset))]
-    measured = measure(world, GUARDDUTY, real_logs, dataset, expected=answers)
+    measured = measure(world, GUARDDUTY, real_logs, dataset, expected=answers, reader=PYTHON)
     measured.check()
     assert not measured.differing
     assert not world.query(f"select 1 from {GUARDDUTY} where (tp_extra -> 'tp_misfit') is not null")
@@ -195,82 +224,7 @@ def test_gathered_findings_equal_plain_json(real_logs: Path, world: World) -> No
     dataset = "custodian-cwe-events/placebo/*/securityhub.GetFindings_1.json"
     files = [json.loads(path.read_text()) for path in sorted(real_logs.glob(dataset))]
     answers = [hub_answer(finding) for file in files for finding in file["data"]["Findings"]]
-    measured: Measured = measure(world, SECURITYHUB, real_logs, dataset, expected=answers)
+    measured = measure(world, SECURITYHUB, real_logs, dataset, expected=answers, reader=PYTHON)
     measured.check()
     assert not measured.differing
     assert measured.stored == len(answers) > 30
-
-
-# CloudTrail: as it is delivered to buckets, through EventBridge and CloudWatch, and as other tools pass it on.
-
-TRAIL = "aws_cloudtrail_log"
-TRAIL_DATA = f"{OTEL}/cloudtraillog/testdata"
-IDENTITY = "user_identity.session_context"
-TRAIL_FIELDS = {
-    "timeUnixNano": TIME,
-    "aws.access_key.id": "user_identity.access_key_id",
-    "aws.cloudtrail.api_version": "api_version",
-    "aws.cloudtrail.event_id": "event_id",
-    "aws.cloudtrail.event_version": "event_version",
-    "aws.error.code": "error_code",
-    "aws.error.message": "error_message",
-    "aws.event.category": "event_category",
-    "aws.event.management": "management_event",
-    "aws.event.read_only": "read_only",
-    "aws.principal.arn": "user_identity.arn",
-    "aws.principal.id": "user_identity.principal_id",
-    "aws.principal.type": "user_identity.type",
-    "aws.request_id": "request_id",
-    "aws.session.console": "session_credential_from_console::boolean",
-    "aws.shared_event_id": "shared_event_id",
-    "aws.user_identity.account_id": "user_identity.account_id",
-    "aws.user_identity.invoked_by": "user_identity.invoked_by",
-    f"aws.{IDENTITY}.attributes.mfa_authenticated": f"{IDENTITY}.attributes.mfa_authenticated::boolean",
-    "aws.user_identity.session_context.issuer.arn": f"{IDENTITY}.session_issuer.arn",
-    "aws.user_identity.session_context.issuer.user_name": f"{IDENTITY}.session_issuer.user_name",
-    "rpc.method": "event_name",
-    "rpc.service": "event_source",
-    "source.address": "source_ip_address",
-    "server.address": "tls_details.client_provided_host_header",
-    "tls.cipher": "tls_details.cipher_suite",
-    "user.name": "user_identity.user_name",
-    "user_agent.original": "user_agent",
-}
-
-
-@pytest.mark.parametrize("name", ["cloudtrail_log", "cloudtrail_log_cw", "cloudtrail_log_cw_reordered"])
-def test_trails_as_opentelemetry_reads_them(name: str, real_logs: Path, world: World) -> None:
-    answers = log_records(real_logs / TRAIL_DATA / f"{name}_expected.yaml")
-    dataset = f"{TRAIL_DATA}/{name}.json"
-    measured = measure(world, TRAIL, real_logs, dataset, expected=list(named(answers, TRAIL_FIELDS)))
-    measured.check()
-    assert measured.compared >= 12 * len(answers)
-    assert not measured.differing
-
-
-@pytest.mark.parametrize(
-    ("dataset", "stored"),
-    [
-        (f"{TRAIL_DATA}/cloudtrail_digest*.json", 0),
-        (f"{TRAIL_DATA}/cloudtrail_log_empty.json", 0),
-        (f"{TRAIL_DATA}/stream/cloudtrail_log.json", 3),
-        ("lambda-promtail-testdata/cloudtrail-log-file.json.gz", 2),
-        ("plaso-test-data/jsonl/aws_cloudtrail.jsonl", 6),
-        (f"{EVENTS}/event-cloud-trail-*.json", 19),
-        (f"{EVENTS}/event-appmesh-*.json", 3),
-    ],
-)
-def test_trails_are_stored_whatever_is_around_them(dataset: str, stored: int, real_logs: Path, world: World) -> None:
-    measured = measure(world, TRAIL, real_logs, dataset)
-    assert (measured.stored, measured.quarantined) == (stored, measured.received - stored)
-    assert not world.query(f"select 1 from {TRAIL} where event_name is null or event_source is null")
-
-
-def test_trails_that_logstash_passed_on(real_logs: Path, world: World) -> None:
-    path = real_logs / "otrf-aws/ec2_proxy_s3_exfiltration_2020-09-14011940.json"
-    report = world.collect_one(TRAIL, str(path), format="format.aws_cloudtrail_log.logstash")
-    assert (report.counts.stored, report.counts.quarantined) == (103, 0)
-    rows = world.query(f"select event_id, event_time from {TRAIL} order by tp_id")
-    events = list(lines_of(path))
-    times = [datetime.fromisoformat(event["@timestamp"]).replace(tzinfo=None) for event in events]
-    assert rows == [(event["eventID"], time) for event, time in zip(events, times, strict=True)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def postgres(event: Event) -> Event:
     if "process.pid" in event:
         row["process_id"] = int(event["process.pid"])
     if "event.duration" in event:
-        row["round(duration_ms, 1)"] = round(event["event.duration"] / 1e6, 1)  # the other tool has seven digits
+        # The other tool has seven digits; half is rounded up, as in SQL.
+        row["round(duration_ms, 1)"] = math.floor(event["event.duration"] / 1e5 + 0.5) / 10
     if "postgresql.log.session_start_time" in event:
         row["session_start_time"] = moment(event["postgresql.log.session_start_time"])
     if "postgresql.log.client_addr" in event:
@@ -101,7 +103,9 @@ def test_postgres_csv_as_beats_reads_it(name: str, real_logs: Path, world: World
 @pytest.mark.parametrize(
     ("dataset", "records"),
     [("lnav-logfiles/logfile_postgres.0", 21), ("lnav-logfiles/logfile_postgres.1", 7),
-     ("lnav-logfiles/logfile_postgres.2", 8), ("plaso-test-data/postgresql.log", 20)],
+     ("lnav-logfiles/logfile_postgres.2", 8),
+     ("plaso-test-data/postgresql.log", 20),
+     ("opensearch-catalog/observability/amazon_rds/data/raw.log", 402)],
 )  # fmt: skip
 def test_other_postgres_servers(dataset: str, records: int, real_logs: Path, world: World) -> None:
     found = measure(world, "postgres_log", real_logs, dataset)
@@ -188,3 +192,16 @@ def test_mysql_slow_statements_as_beats_reads_them(name: str, real_logs: Path, w
     place = f"mysql/slowlog/test/{name}.log"
     expected: Expected = [mysql_slow(event) for event in events_of(real_logs, place)]
     measure(world, "mysql_slow_log", real_logs, f"{BEATS}/{place}", expected=expected).check()
+
+
+@pytest.mark.parametrize(
+    ("table", "dataset", "records"),
+    [
+        ("mysql_error_log", "lnav-logfiles/logfile_mysql_error.0", 4),
+        ("mysql_slow_log", "lnav-logfiles/logfile_mysql_slow.0", 6),
+    ],
+)
+def test_other_mysql_servers(table: str, dataset: str, records: int, real_logs: Path, world: World) -> None:
+    found = measure(world, table, real_logs, dataset)
+    found.check()
+    assert found.stored == records

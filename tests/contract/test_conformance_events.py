@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cases import Case, Event, at, events, measured
-from conformance import Expected
+from conformance import PYTHON, Expected
 from world import World
 
 SNOWPLOW_FIELDS = 131
@@ -79,12 +79,16 @@ def tabs(paths: list[Path]) -> Expected:
 
 
 CASES = [
-    Case("segment_event", "events-rudder-mit/segment_spec_messages.ndjson", segment, bad=127),
-    Case("segment_event", "events-jitsu/server/test_data/segment_function_*_event_input.json", segment),
+    Case("segment_event", "events-rudder-mit/segment_spec_messages.ndjson", segment, bad=127, reader=PYTHON),
+    Case("segment_event", "events-jitsu/**/test_data/segment_function_*_event_input.json", segment, reader=PYTHON),
     Case("snowplow_event", f"{BATCH}/widerow/json/input-events", widerows("output-widerows"), bad=2),
     Case("snowplow_event", f"{STREAM}/1/input/events", widerows("../output/good/widerow/events"), bad=1),
-    Case("snowplow_event", f"{BATCH}/widerow/parquet/input-events-custom-*", tabs),
-    Case("snowplow_event", f"{BATCH}/invalidtimestamp/input-events", tabs),
+    *(Case("snowplow_event", f"{STREAM}/{n}/input/*", tabs, bad, PYTHON) for n, bad in ((2, 0), (3, 2), (4, 2))),
+    *(Case("snowplow_event", f"{STREAM}/{n}/input/*", tabs, reader=PYTHON) for n in (5, 6, 7)),
+    Case("snowplow_event", f"{BATCH}/widerow/parquet/input-events", tabs, bad=2, reader=PYTHON),
+    Case("snowplow_event", f"{BATCH}/widerow/parquet/events_with_corrupted_migrations", tabs, reader=PYTHON),
+    Case("snowplow_event", f"{BATCH}/widerow/parquet/input-events-custom-*", tabs, reader=PYTHON),
+    Case("snowplow_event", f"{BATCH}/invalidtimestamp/input-events", tabs, reader=PYTHON),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import pytest
 from conformance import Expected, Measured, measure
 from world import World
+
+from tailrace.tables.cef import TABLE as CEF
 
 JC = "jc-fixtures/generic"
 AUTH = "elastic-examples/Machine Learning/Security Analytics Recipes/suspicious_login_activity/data/auth.log"
@@ -64,6 +67,36 @@ def test_rfc_5424_as_jc_reads_it(real_logs: Path, world: World) -> None:
     rfc5424(world, real_logs).check()
 
 
+CEF_HEADER = {
+    "deviceVendor": "device_vendor",
+    "deviceProduct": "device_product",
+    "deviceVersion": "device_version",
+    "deviceEventClassId": "device_event_class_id",
+    "name": "name",
+    "agentSeverity": "severity",
+}
+CEF_COLUMNS = {column.src: column.name for column in CEF.columns if column.src and column.type == "varchar"}
+
+
+def cef(answer: dict[str, Any]) -> dict[str, Any]:
+    """The header, and of the extensions those that are text and have a column."""
+    known = {name: value for name, value in answer.items() if name in CEF_COLUMNS and value}
+    row = {CEF_COLUMNS[name]: value for name, value in known.items()}
+    return row | {column: answer[name] for name, column in CEF_HEADER.items()}
+
+
+def test_cef_as_jc_reads_it(real_logs: Path, world: World) -> None:
+    """Events that tell no time, themselves or in a header before them, cannot be stored."""
+    good, bad = answers(real_logs, "cef")
+    lines = [line for line in (real_logs / JC / "cef.out").read_text().splitlines() if "CEF:" in line]
+    told = [re.search(r"\b(rt|start|end|date)=[^%]", line) or not line.startswith("CEF:") for line in lines]
+    timed = [cef(answer) for answer, time in zip(good, told, strict=True) if time]
+    untimed = len(good) - len(timed)
+    measured = measure(world, "cef", real_logs, f"{JC}/cef.out", expected=timed, bad=bad + untimed)
+    measured.check()
+    assert not measured.differing
+
+
 @pytest.mark.parametrize(
     ("dataset", "records", "bad"),
     [
@@ -77,7 +110,14 @@ def test_rfc_5424_as_jc_reads_it(real_logs: Path, world: World) -> None:
         ("plaso-test-data/syslog/syslog_rsyslog_SyslogProtocol23Format", 9, 0),
         ("plaso-test-data/syslog/syslog_rsyslog_traditional", 8, 0),
         ("plaso-test-data/syslog/syslog_ssh.log", 9, 0),
+        ("plaso-test-data/syslog/syslog_rsyslog_*ForwardFormat", 2, 0),
+        ("plaso-test-data/syslog_copy", 13, 1),
+        ("plaso-test-data/syslog.tgz", 13, 1),
+        ("lnav-logfiles/logfile_syslog.[0-2]", 11, 0),
         ("lnav-logfiles/logfile_syslog.3", 7, 0),
+        ("lnav-logfiles/logfile_syslog_with_access_log.0", 5, 0),
+        # The name of the month in French.
+        ("lnav-logfiles/logfile_syslog_fr.0", 1, 1),
         ("lnav-logfiles/logfile_syslog_with_header.0", 6, 2),
         ("lnav-logfiles/logfile_syslog_with_mixed_times.0", 13, 0),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance import Expected, Measured, measure
+from conformance import PYTHON, Expected, Measured, measure
 from world import World
 
 Event = dict[str, Any]
@@ -206,3 +206,64 @@ def beats(world: World, data: Path, table: str, name: str, told: Told) -> Measur
 @pytest.mark.parametrize(("table", "name", "told"), PAIRS, ids=lambda value: value if isinstance(value, str) else "")
 def test_as_beats_reads_it(table: str, name: str, told: Told, real_logs: Path, world: World) -> None:
     beats(world, real_logs, table, name, told).check()
+
+
+PLASO_IIS = {
+    "iis10": 1, "iis10_cookies": 3, "iis10_edge_cases": 15, "iis6": 12, "iis7_owa": 3, "iis7_sqli": 2,
+    "iis_without_date": 11,
+}  # fmt: skip
+
+# Without answers of others: lines as their own header names the words
+
+
+def w3c(path: Path) -> Expected:
+    """The fields that have no quotes and blanks, by the last header before the line."""
+    names: list[str] = []
+    found: Expected = []
+    for line in path.read_text(encoding="utf-8-sig").splitlines():
+        if line.startswith("#Fields:"):
+            names = line.split()[1:]
+        elif line.strip() and not line.startswith("#"):
+            words = dict(zip(names, line.split(), strict=False)) if '"' not in line else {}
+            found.append(
+                {column: None if words[name] == "-" else words[name] for name, column in W3C.items() if name in words}
+            )
+    return found
+
+
+W3C = {"cs-method": "cs_method", "cs-uri-stem": "cs_uri_stem", "cs-uri-query": "cs_uri_query", "c-ip": "c_ip",
+       "s-ip": "s_ip", "sc-status": "sc_status::varchar", "cs-username": "cs_username"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("dataset", "records"),
+    [
+        *((f"plaso-test-data/iis/{name}.log", records) for name, records in PLASO_IIS.items()),
+        *((f"lnav-logfiles/logfile_w3c.{n}", records) for n, records in ((0, 1), (1, 1), (2, 14), (4, 2), (6, 1))),
+        ("lnav-logfiles/logfile_w3c_big.0", 210),
+    ],
+)
+def test_lines_equal_the_words_of_their_header(dataset: str, records: int, real_logs: Path, world: World) -> None:
+    expected = w3c(real_logs / dataset)
+    measured = measure(world, "iis_access_log", real_logs, dataset, expected=expected, reader=PYTHON)
+    measured.check()
+    assert measured.stored == records
+
+
+@pytest.mark.parametrize(
+    ("table", "dataset", "stored", "bad"),
+    [
+        # Only the local time is told, and no zone.
+        ("iis_access_log", "lnav-logfiles/logfile_w3c.3", 0, 3),
+        # The header names fewer fields than the line has.
+        ("iis_access_log", "lnav-logfiles/logfile_w3c.5", 0, 1),
+        ("haproxy_log", "lnav-logfiles/logfile_haproxy.0", 17, 0),
+        ("nginx_access_log", "lnav-logfiles/logfile_access_log_dupe.0", 3, 0),
+    ],
+)
+def test_exactly_the_bad_lines_are_refused(
+    table: str, dataset: str, stored: int, bad: int, real_logs: Path, world: World
+) -> None:
+    measured = measure(world, table, real_logs, dataset, bad=bad)
+    measured.check()
+    assert (measured.stored, measured.quarantined) == (stored, bad)

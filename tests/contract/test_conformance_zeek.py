@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance import Measured, measure
+from conformance import PYTHON, Measured, measure
 from world import World
 
 ZAT = "zeek-zat"
@@ -28,7 +28,11 @@ JSON_LOGS = (
     "http",
     "kerberos",
     "ntp",
+    "packet_filter",
+    "smb_files",
+    "smb_mapping",
     "ssl",
+    "stats",
     "weird",
     "x509",
 )
@@ -62,10 +66,10 @@ def _told(text: str | None) -> str | None:
 
 def tsv(world: World, data: Path, name: str) -> Measured:
     found = [expected(entry) for entry in entries(data / ZAT / name)]
-    return measure(world, "zeek_log", data, f"{ZAT}/{name}", expected=found)
+    return measure(world, "zeek_log", data, f"{ZAT}/{name}", expected=found, reader=PYTHON)
 
 
-@pytest.mark.parametrize("name", [*(f"{log}.log" for log in LOGS), "http.log.gz", "dhcp.log.gz"])
+@pytest.mark.parametrize("name", [*(f"{log}.log" for log in LOGS), "http.log.gz", "dhcp.log.gz", "dhcp_002.log.gz"])
 def test_every_entry_and_its_fields(name: str, real_logs: Path, world: World) -> None:
     tsv(world, real_logs, name).check()
 
@@ -75,7 +79,7 @@ def test_json(name: str, real_logs: Path, world: World) -> None:
     path = real_logs / ZAT / "json" / f"{name}.log"
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     told = [_iso(row) for row in rows]
-    measure(world, "zeek_log", real_logs, f"{ZAT}/json/{name}.log", expected=told).check()
+    measure(world, "zeek_log", real_logs, f"{ZAT}/json/{name}.log", expected=told, reader=PYTHON).check()
 
 
 def _iso(entry: dict[str, Any]) -> dict[str, Any]:
@@ -83,6 +87,19 @@ def _iso(entry: dict[str, Any]) -> dict[str, Any]:
         time = datetime.fromisoformat(entry["ts"]).astimezone(UTC).replace(tzinfo=None)
         return expected(entry | {"ts": 0}) | {"ts": time}
     return expected(entry)
+
+
+@pytest.mark.parametrize(("table", "kind", "records"), [("zeek_log", "conn", 92), ("zeek_log", "http", 197)])
+def test_logs_of_old_versions(table: str, kind: str, records: int, real_logs: Path, world: World) -> None:
+    name = f"lnav-logfiles/logfile_bro_{kind}.log.0"
+    told = [expected(entry) for entry in entries(real_logs / name)]
+    measured = measure(world, table, real_logs, name, expected=told, reader=PYTHON)
+    measured.check()
+    assert measured.stored == records
+
+
+def test_scripts_have_no_time(real_logs: Path, world: World) -> None:
+    measure(world, "zeek_log", real_logs, f"{ZAT}/json/loaded_scripts.log", bad=50).check()
 
 
 def test_what_was_cut_off_keeps_what_came_before(real_logs: Path, world: World) -> None:
@@ -105,4 +122,4 @@ def test_connections(real_logs: Path, world: World) -> None:
         }
         for entry in entries(real_logs / ZAT / "conn.log")
     ]
-    measure(world, "zeek_conn", real_logs, f"{ZAT}/conn.log", expected=told).check()
+    measure(world, "zeek_conn", real_logs, f"{ZAT}/conn.log", expected=told, reader=PYTHON).check()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conformance import GENERATED, PYTHON, measure
 from generated import generate
 
 from tailrace.core import Column, Struct, camel
@@ -64,51 +65,59 @@ def emptied(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    "place", ["cloudtrail-stratus", "cloudtrail-traildiscover", "opensearch-catalog/aws_cloudtrail"]
+    ("dataset", "records"),
+    [
+        ("cloudtrail-stratus/*.json", 310),
+        ("cloudtrail-traildiscover/*.json*", 314),
+        ("opensearch-catalog/observability/aws_cloudtrail/data/samples-large.repaired.ndjson", 840),
+    ],
 )
-def test_stored_values_equal_the_raw_files(place: str, real_logs: Path, world: World) -> None:
-    root = real_logs / place
-    if not root.is_dir():
-        root = next(iter(real_logs.glob(f"{place.partition('/')[0]}/**/{place.rpartition('/')[2]}/data")), root)
-    files = sorted(p for p in root.rglob("*.json*") if "MANIFEST" not in p.name and p.name != "samples-large.json")
-    assert files
-    for number, path in enumerate(files):
-        copy = world.home / "in" / f"{number:04d}.json"
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.symlink_to(path)
-    wanted = [e for path in files for e in events(path) if "eventTime" in e]
-    assert_stored(world, world.home / "in", wanted)
+def test_stored_values_equal_the_raw_files(dataset: str, records: int, real_logs: Path, world: World) -> None:
+    wanted = [event for path in sorted(real_logs.glob(dataset)) for event in events(path)]
+    assert len(wanted) == records
+    assert_stored(world, real_logs, dataset, wanted)
+
+
+def test_sampled_events_equal_the_raw_files(real_logs: Path, world: World, tmp_path: Path) -> None:
+    """Events inside documents of another tool."""
+    dataset = "opensearch-catalog/observability/aws_cloudtrail/data/samples.json"
+    wanted = [sample["aws"]["cloudtrail"] for sample in events(real_logs / dataset)]
+    (tmp_path / "events.json").write_text(json.dumps(wanted))
+    assert_stored(world, tmp_path, "events.json", wanted, shown=dataset)
 
 
 def test_generated_events_equal_the_raw_files(world: World, tmp_path: Path) -> None:
     texts = generate(tmp_path / "logs", "write_cloudtrail(root, events=3000, files=8, days=2)")
     wanted = [event for text in texts for event in json.loads(text)["Records"]]
     assert len(wanted) == 3000
-    assert_stored(world, tmp_path / "logs", wanted)
+    assert_stored(world, tmp_path, "logs", wanted, shown=GENERATED)
 
 
-def assert_stored(world: World, place: Path, wanted: list[dict[str, Any]]) -> None:
-    """The events below a place are stored as they are, column by column."""
-    report = world.collect_one("aws_cloudtrail_log", str(place))
-    assert report.counts.stored == len(wanted)
-    names = [c.name for c in TABLE.columns]
-    select = ", ".join(f'"{n}"' for n in names)
-    rows = world.query(f"select {select} from aws_cloudtrail_log order by tp_source_location, tp_id")
-    assert len(rows) == len(wanted)
-    for row, event in zip(rows, wanted, strict=True):
-        for column, value in zip(TABLE.columns, row, strict=True):
-            want = expected(column, event.get(column.src or camel(column.name)))
-            assert emptied(stored(column, value)) == emptied(want), (column.name, event.get("eventID"))
+def assert_stored(world: World, data: Path, dataset: str, wanted: list[dict[str, Any]], shown: str = "") -> None:
+    """The events of a data set are stored as they are, column by column."""
+    columns = {f'"{column.name}"': column for column in TABLE.columns}
+    answers = [
+        {name: expected(c, event.get(c.src or camel(c.name))) for name, c in columns.items()} for event in wanted
+    ]
+    measured = measure(
+        world, TABLE.name, data, dataset, expected=answers, reader=PYTHON, shown=shown,
+        same=lambda name, found, want: emptied(stored(columns[name], found)) == emptied(want),
+    )  # fmt: skip
+    assert (measured.stored, measured.differing) == (len(wanted), ())
+
+
+BROKEN = 53
+"48 events inside other objects, and the ends of five that are torn."
 
 
 def test_malformed_sample_is_stored_but_for_what_is_broken(real_logs: Path, world: World) -> None:
     """Commas are missing in it, one event is torn, and 48 events stand inside another object."""
     place = real_logs / "opensearch-catalog/observability/aws_cloudtrail/data"
     repaired = [json.loads(line) for line in (place / "samples-large.repaired.ndjson").read_text().splitlines()]
-    report = world.collect_one("aws_cloudtrail_log", str(place / "samples-large.json"))
-    counts = report.counts
-    assert counts.stored == len(repaired) - 48
-    assert counts.received == counts.stored + counts.quarantined
+    dataset = str((place / "samples-large.json").relative_to(real_logs))
+    measured = measure(world, "aws_cloudtrail_log", real_logs, dataset, bad=BROKEN)
+    measured.check()
+    assert (measured.stored, measured.quarantined) == (len(repaired) - 48, BROKEN)
     ids = {row[0] for row in world.query("select event_id from aws_cloudtrail_log")}
     refused = [raw for (raw,) in world.query("select raw from tp_quarantine where reason like 'row: no timestamp%'")]
     whole = [event["aws"]["cloudtrail"] for raw in refused if "aws" in (event := json.loads(raw))]
@@ -134,8 +143,8 @@ def test_fields_of_the_shipper_are_kept(real_logs: Path, world: World, tmp_path:
 
 
 def test_events_without_a_time_are_refused_whole(real_logs: Path, world: World) -> None:
-    path = real_logs / "otrf-aws/ec2_proxy_s3_exfiltration_2020-09-14011940.json"
-    report = world.collect_one("aws_cloudtrail_log", str(path))
-    assert (report.counts.stored, report.counts.quarantined) == (0, 103)
+    dataset = "otrf-aws/ec2_proxy_s3_exfiltration_2020-09-14011940.json"
+    path = real_logs / dataset
+    measure(world, "aws_cloudtrail_log", real_logs, dataset, bad=103).check()
     raw = world.query("select raw from tp_quarantine where reason like 'row: no timestamp%' order by position")
     assert [json.loads(r) for (r,) in raw] == [json.loads(line) for line in path.read_text().splitlines()]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from conformance import PYTHON, Expected, measure
 from generated import generate
 
 from tailrace.tables.aws_vpc_flow_log import TABLE
@@ -77,18 +78,17 @@ OTEL = "otel-contrib/awslogsencodingextension/internal/unmarshaler/vpc-flow-log/
     ],
 )
 def test_real_files_equal_their_words(place: str, real_logs: Path, world: World) -> None:
-    path = real_logs / place
-    data = path.read_bytes()
+    data = (real_logs / place).read_bytes()
     wanted = parsed((gzip.decompress(data) if place.endswith(".gz") else data).decode())
-    report = world.collect_one("aws_vpc_flow_log", str(path))
-    assert report.clean
-    assert report.counts.stored == len(wanted) > 0
+    columns: Expected = [row for row, _ in wanted]
+    measured = measure(world, "aws_vpc_flow_log", real_logs, place, expected=columns, reader=PYTHON)
+    measured.check()
+    assert measured.stored == len(wanted) > 0
     assert stored(world) == wanted
 
 
 def test_lines_of_another_width_are_kept(real_logs: Path, world: World) -> None:
-    report = world.collect_one("aws_vpc_flow_log", str(real_logs / OTEL / "vpc_flow_log_too_*.log"))
-    assert (report.counts.stored, report.counts.quarantined) == (1, 1)
+    measure(world, "aws_vpc_flow_log", real_logs, f"{OTEL}/vpc_flow_log_too_*.log", bad=1).check()
     assert stored(world)[0][1] == {"tp_rest": "one-too-many"}
     ((raw, reason),) = world.query("select raw, reason from tp_quarantine")
     assert raw.startswith(b"2 12345678910 ")
@@ -96,19 +96,18 @@ def test_lines_of_another_width_are_kept(real_logs: Path, world: World) -> None:
 
 
 def test_samples_with_their_fields(real_logs: Path, world: World, tmp_path: Path) -> None:
-    place = real_logs / "opensearch-catalog/observability/amazon_vpc_flow/data/sample.json"
-    samples = json.loads(place.read_text())
-    path = tmp_path / "flow.log"
-    path.write_text("".join(f"{sample['body']}\n" for sample in samples))
-    world.collect_one("aws_vpc_flow_log", str(path))
-    rows = stored(world)
-    assert len(rows) == len(samples) == 22
-    for (row, extra), sample in zip(rows, samples, strict=True):
-        assert not extra
-        # The samples' own fields were partly made up for another line; what stands in the line is what counts.
-        (wanted, _), = parsed(sample["body"])  # fmt: skip
-        assert row == wanted
-        assert row["account_id"] == sample["aws"]["vpc"]["account-id"]
+    """The samples' own fields were partly made up for another line; what stands in the line is what counts."""
+    place = "opensearch-catalog/observability/amazon_vpc_flow/data/sample.json"
+    samples = json.loads((real_logs / place).read_text())
+    (tmp_path / "flow.log").write_text("".join(f"{sample['body']}\n" for sample in samples))
+    wanted = [parsed(sample["body"])[0][0] for sample in samples]
+    expected: Expected = [
+        row | {"account_id": sample["aws"]["vpc"]["account-id"]} for row, sample in zip(wanted, samples, strict=True)
+    ]
+    measured = measure(world, "aws_vpc_flow_log", tmp_path, "flow.log", expected=expected, shown=place, reader=PYTHON)
+    measured.check()
+    assert (measured.stored, measured.differing) == (22, ())
+    assert stored(world) == [(row, {}) for row in wanted]
 
 
 def test_generated_flows_equal_their_words(world: World, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from conformance import Expected, Measured, measure
+from conformance import PUBLISHED, Expected, Measured, measure
 from world import World
 
 Event = dict[str, Any]
@@ -22,6 +22,7 @@ class Case:
     dataset: str
     expected: Callable[[list[Path]], Expected]
     bad: int = 0
+    reader: str = PUBLISHED
 
 
 def events(paths: list[Path]) -> Iterator[Event]:
@@ -47,4 +48,5 @@ def measured(case: Case, data: Path, world: World) -> Measured:
     """What became of a data set."""
     paths = sorted(data.glob(case.dataset))
     assert paths, case.dataset
-    return measure(world, case.table, data, case.dataset, expected=case.expected(paths), bad=case.bad)
+    expected = case.expected(paths)
+    return measure(world, case.table, data, case.dataset, expected=expected, bad=case.bad, reader=case.reader)

@@ -16,7 +16,7 @@ from tailrace.formats.json_decode import DocumentDecoder
 from tailrace.formats.json_fit import UNREADABLE
 from tailrace.formats.lines import cut_lines
 from tailrace.formats.otlp_rows import Group, Records
-from tailrace.formats.otlp_values import Attributes, LogRecord, Message, ScopeLogs, attributes_text
+from tailrace.formats.otlp_values import AnyValue, Attributes, LogRecord, Message, ScopeLogs, attributes_text, unwrapped
 
 _ENVELOPE = Table(
     "resource_logs",
@@ -132,6 +132,8 @@ class JsonRecords:
                 setattr(record, name, reader.decode(value))
             except UNREADABLE:
                 misfits[name] = bytes(value).decode()
+                if name == "body":
+                    record.body = _unwrapped(value)
         found.add(around.joined(Group({}, misfits, unknown)), [record])
 
     def _described(self, text: str | None, prefix: str) -> Group:
@@ -183,3 +185,10 @@ def _text(raw: Raw | None) -> str | None:
     except UNREADABLE:
         return bytes(raw).decode()
     return text
+
+
+def _unwrapped(raw: Raw) -> AnyValue | None:
+    try:
+        return unwrapped(msgspec.json.decode(raw))
+    except UNREADABLE:
+        return None

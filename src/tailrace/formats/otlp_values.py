@@ -107,6 +107,27 @@ def value_of(value: AnyValue | None) -> Any:
     return value.bytes_value
 
 
+_KINDS = frozenset(field.encode_name for field in msgspec.structs.fields(AnyValue))
+
+
+def unwrapped(value: Any) -> AnyValue:
+    """A value in which maps may stand without their wrapping, as some senders write them.
+
+    Raises `msgspec.ValidationError` where that does not explain it either.
+    """
+    try:
+        return msgspec.convert(value, AnyValue)
+    except msgspec.ValidationError:
+        match value:
+            case {"kvlistValue": {"values": [*pairs]}} if len(value) == 1:
+                named = [(pair.get("key"), pair.get("value")) for pair in pairs if isinstance(pair, dict)]
+            case dict() if not _KINDS & value.keys():
+                named = list(value.items())
+            case _:
+                raise
+    return AnyValue(kvlist_value=KeyValues([KeyValue(str(key), unwrapped(inner)) for key, inner in named]))
+
+
 def _integer(number: int | str) -> int | str:
     try:
         found = int(number) if len(str(number)) <= 20 else None

@@ -50,8 +50,11 @@ def _stored(schema: pa.Schema | None) -> Iterator[Column]:
 
 
 def _learned(table: Table, samples: Iterable[Sampled]) -> list[Column]:
-    """Read the first records as if no column were known: every field then shows up in `extra`."""
-    bare = replace(table, columns=(), keep=("*",))
+    """Read the first records with the columns that are fields: every other field then shows up in `extra`.
+
+    What the columns are called tells a header line from values.
+    """
+    bare = replace(table, columns=tuple(c for c in table.columns if c.sql is None), keep=("*",))
     kinds: dict[str, set[str]] = {}
     for source, artifact, fmt in islice(samples, SAMPLE_ARTIFACTS):
         for text in _extras(bare, source, artifact, fmt):

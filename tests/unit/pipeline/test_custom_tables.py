@@ -299,3 +299,22 @@ table "app" {{
     assert world.query("select count(*) from tp_quarantine") == [(0,)]
     (third,) = world.collect()
     assert third.unchanged == 1
+
+
+def test_columns_tell_a_header_from_values(world: World, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "a.csv", "At Time,Who,Amount\n2024-05-01 10:00:00,ann,12\n")
+    world.write_config(
+        partition("orders", tmp_path / "logs")
+        + """
+        table "orders" {
+          format = format.delimited.default
+          column "tp_timestamp" { source = "At Time" }
+          column "customer"     { source = "Who" }
+        }
+        """
+    )
+    (report,) = world.collect()
+    assert report.clean
+    assert world.query("select tp_timestamp::varchar, customer, Amount from orders") == [
+        ("2024-05-01 10:00:00", "ann", "12")
+    ]
