@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from tailrace.core import ConfigError, Layout
 from tailrace.core.errors import PatternError
 from tailrace.core.registry import nearest
-from tailrace.formats.layout_apache import apache_field
+from tailrace.formats.layout_apache import apache_field, joined_times
 from tailrace.formats.layout_names import NGINX, NGINX_FAMILIES, VPC, VPC_RENAMES, nginx_kind
 
 
@@ -95,7 +95,7 @@ def _nginx(text: str) -> Iterator[Token]:
 
 
 def _apache(layout: str) -> Iterator[Token]:
-    text = layout.replace('\\"', '"').replace("\\t", "\t")
+    text = joined_times(layout.replace('\\"', '"').replace("\\t", "\t"))
     found = list(_APACHE.finditer(text))
     fields = [None if f[2] == "%" else apache_field(f[1], f[2]) for f in found]
     _refuse(layout, [f[0] for f, field in zip(found, fields, strict=True) if field is None and f[2] != "%"], (), "")

@@ -66,11 +66,14 @@ _FAMILIES = {
     "n": "note_",
     "C": "cookie_",
     "x": "",
+    "c": "ssl_",
     "^ti": "trailer_",
     "^to": "sent_trailer_",
 }
-_SPACED = frozenset("rfUq") | _FAMILIES.keys() - {"x"}
+_SPACED = frozenset("rfUq") | _FAMILIES.keys() - {"x", "c"}
 _EPOCHS = {"sec": "epoch_s", "msec": "epoch_ms", "usec": "epoch_us"}
+_FRACTIONS = {"msec_frac": "%g", "usec_frac": "%f"}
+_TWO_TIMES = re.compile(r"%\{([^}]*)\}t([.,: ]?)%\{([^}]*)\}t")
 _SHORT_CODES = {"%T": "%H:%M:%S", "%F": "%Y-%m-%d", "%D": "%m/%d/%y", "%R": "%H:%M", "%e": "%d", "%h": "%b"}
 
 
@@ -88,11 +91,28 @@ def apache_field(modifier: str | None, directive: str) -> ApacheField | None:
     return None
 
 
+def joined_times(text: str) -> str:
+    """One time written by several directives, as with `[%{%d/%b/%Y:%T}t.%{msec_frac}t %{%z}t]`, as one of them."""
+    while (joined := _TWO_TIMES.sub(_one_time, text)) != text:
+        text = joined
+    return text
+
+
+def _one_time(two: re.Match[str]) -> str:
+    first, between, second = two.groups()
+    second = second.removeprefix("begin:").removeprefix("end:")
+    if first.endswith("sec"):  # an epoch, which may have a fraction
+        return f"%{{{first}}}t"
+    return f"%{{{first}{between}{_FRACTIONS.get(second, second)}}}t"
+
+
 def _time(modifier: str) -> ApacheField | None:
     """`%{…}t`: epochs, or a strftime pattern."""
     pattern = modifier.removeprefix("begin:").removeprefix("end:")
     if pattern in _EPOCHS:
         return ApacheField("timestamp", "bare", _EPOCHS[pattern])
+    if pattern in _FRACTIONS:
+        return ApacheField(f"time_{pattern}")
     if "%" not in pattern:
         return None
     for short, long in _SHORT_CODES.items():

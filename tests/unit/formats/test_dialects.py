@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import datetime
+
 import pytest
+from layoutread import read
 
 from tailrace.core import ConfigError, Layout
 from tailrace.formats.dialects import Field, Literal, header_fields, parse_layout
+from tailrace.tables.apache_access_log import TABLE as APACHE
 
 CLF = "%d/%b/%Y:%H:%M:%S %z"
 
@@ -104,6 +109,21 @@ def test_apache_directives() -> None:
 )
 def test_apache_times(text: str, field: Field) -> None:
     assert parse_layout(Layout(text, "apache")) == (field,)
+
+
+@pytest.mark.parametrize(
+    ("layout", "written", "time"),
+    [
+        ("[%{%d/%b/%Y:%T}t.%{msec_frac}t %{%z}t] %s", "[05/Jul/2024:12:00:01.250 +0200] 200", "10:00:01.250"),
+        ("%{%F %T}t.%{usec_frac}t %s", "2024-07-05 10:00:01.250001 200", "10:00:01.250001"),
+        ("%{sec}t.%{msec_frac}t %s", "1720173601.250 200", "10:00:01.250"),
+        ("%{begin:%Y-%m-%dT%T}t.%{begin:msec_frac}t %s", "2024-07-05T10:00:01.25 200", "10:00:01.250"),
+        ("%t %{cipher}c %s", "[05/Jul/2024:12:00:01 +0200] ECDHE-RSA 200", "10:00:01"),
+    ],
+)
+def test_apache_times_of_several_directives(layout: str, written: str, time: str) -> None:
+    (row,) = read(replace(APACHE, format=Layout(layout, "apache")), written.encode()).rows
+    assert (row["timestamp"], row["status"]) == (datetime.fromisoformat(f"2024-07-05 {time}"), 200)
 
 
 def test_apache_unknown() -> None:
