@@ -12,7 +12,7 @@ import pyarrow.types as pt
 from tailrace.core.errors import LakeError
 from tailrace.lake.damage import damaged_log, reading_log
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake
-from tailrace.lake.types import type_name
+from tailrace.lake.types import JOINED_LATER, type_name
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -108,7 +108,7 @@ def _missing(stored: list[pa.Field], wanted: list[pa.Field], prefix: str, where:
                 hint="SQL does not tell upper case from lower: keep the stored spelling",
             )
         if old is None:
-            found.append(field)
+            found.append(_joining(field) if prefix else field)
         elif pt.is_struct(old.type) and pt.is_struct(field.type):
             inner = _missing(old.type.fields, field.type.fields, f"{prefix}{field.name}.", where)
             if inner:
@@ -122,6 +122,11 @@ def _missing(stored: list[pa.Field], wanted: list[pa.Field], prefix: str, where:
                 hint="give the new type a column name of its own, or keep the old type",
             )
     return found
+
+
+def _joining(field: pa.Field) -> pa.Field:
+    """A field of a struct that older files lack, marked so that readers know."""
+    return field.with_metadata({**(field.metadata or {}), JOINED_LATER: b"true"})
 
 
 def stored_schema(lake: Lake, table: str) -> pa.Schema | None:

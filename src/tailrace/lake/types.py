@@ -7,6 +7,8 @@ import hashlib
 import pyarrow as pa
 import pyarrow.types as pt
 
+JOINED_LATER = b"tailrace.later"
+"Metadata of a field of a struct that joined it after files had been written."
 _NAMES: dict[pa.DataType, str] = {
     pa.bool_(): "boolean",
     pa.int8(): "byte",

@@ -199,7 +199,7 @@ class Engine:
         return {view: surviving(s.files, scans[view]) for view, s in large.items() if scans[view]}
 
     def _make_view(self, view: str, table: str, files: pa.Table | None) -> None:
-        from tailrace.query.types import duckdb_type, literal, quoted
+        from tailrace.query.types import duckdb_type, has_grown, literal, quoted
 
         snapshot = self._snapshot(table)
         schema = self._declared_schema(table) if snapshot is None else snapshot.schema
@@ -214,7 +214,10 @@ class Engine:
                 f"{literal(name)}: {{'name': {literal(name)}, 'type': {literal(kind)}, 'default_value': NULL}}"
                 for name, kind in types.items()
             )
-            body = f"SELECT * FROM read_parquet([{paths}], schema = MAP {{{entries}}})"
+            # DuckDB 2.0 fails when it looks inside a struct for a field that a file lacks: it gets such structs whole.
+            grown = ", ".join(f"[{quoted(f.name)}][1] AS {quoted(f.name)}" for f in schema if has_grown(f.type))
+            select = f"* REPLACE ({grown})" if grown else "*"
+            body = f"SELECT {select} FROM read_parquet([{paths}], schema = MAP {{{entries}}})"
         try:
             self.connection.execute(f"CREATE OR REPLACE VIEW {quoted(view)} AS {body}")
         except duckdb.IOException as error:

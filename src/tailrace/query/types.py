@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
+from tailrace.lake.types import JOINED_LATER
+
 _NAMES = {
     pa.bool_(): "BOOLEAN",
     pa.int8(): "TINYINT",
@@ -36,6 +38,12 @@ def _of(kind: pa.DataType) -> str:
     if pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind):
         return "BLOB"
     return _NAMES.get(kind, "VARCHAR")
+
+
+def has_grown(kind: pa.DataType) -> bool:
+    """Is it a struct, however deep, with fields that older files lack?"""
+    fields = kind.fields if pt.is_struct(kind) else ()
+    return any(JOINED_LATER in (field.metadata or {}) or has_grown(field.type) for field in fields)
 
 
 def quoted(name: str) -> str:

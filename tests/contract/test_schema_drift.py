@@ -1,0 +1,129 @@
+"""Logs and tables change over the years: nothing is lost, nothing has to be collected again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from logfiles import write
+from world import World
+
+from tailrace.core import Struct, Table, col, registry
+from tailrace.pipeline.report import PartitionReport
+
+TRAIL = "aws_cloudtrail_log"
+OLD = 'column "tp_timestamp" { source = "at" }\ncolumn "n" { type = "integer" }'
+
+
+def table(columns: str) -> str:
+    return f'table "app" {{\nmap_fields = []\n{columns}\n}}\n'
+
+
+def collect(world: World, folder: Path, columns: str) -> PartitionReport:
+    world.write_config(f'{table(columns)}partition "app" "p" {{\n source "file" {{ paths = ["{folder}"] }}\n}}')
+    (report,) = world.collect()
+    assert report.counts.quarantined == 0
+    return report
+
+
+def record(n: Any, **more: Any) -> str:
+    return json.dumps({"at": f"2024-05-0{1 + int(n)}T10:00:00Z", "n": n, **more}) + "\n"
+
+
+def test_a_column_of_a_later_configuration_joins_and_old_files_still_read(world: World, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "1.jsonl", record(1, who="ann"))
+    collect(world, tmp_path / "logs", OLD)
+    write(tmp_path / "logs" / "2.jsonl", record(2, who="bob"))
+    collect(
+        world, tmp_path / "logs", OLD + '\ncolumn "who" { }\ncolumn "twice" { transform = "n * 2"\n type = "bigint" }'
+    )
+    assert world.query("select n, who, twice, tp_extra ->> 'who' from app order by n") == [
+        (1, None, None, "ann"), (2, "bob", 4, None)
+    ]  # fmt: skip
+    assert world.query("select n from app where who = 'bob'") == [(2,)]
+    stored = DeltaTable(str(world.lake.table_root("app")))
+    assert stored.version() >= 2
+    assert sorted(stored.to_pyarrow_table(columns=["n", "who"]).to_pylist(), key=lambda row: row["n"]) == [
+        {"n": 1, "who": None}, {"n": 2, "who": "bob"}
+    ]  # fmt: skip
+
+
+def test_a_column_that_is_left_out_later_keeps_what_it_has(world: World, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "1.jsonl", record(1, who="ann"))
+    collect(world, tmp_path / "logs", OLD + '\ncolumn "who" { }')
+    write(tmp_path / "logs" / "2.jsonl", record(2, who="bob"))
+    collect(world, tmp_path / "logs", OLD)
+    rows = world.query("select n, coalesce(who, tp_extra ->> 'who') from app order by n")
+    assert rows == [(1, "ann"), (2, "bob")]
+
+
+def test_another_type_is_refused_before_anything_is_stored(world: World, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "1.jsonl", record(1))
+    collect(world, tmp_path / "logs", OLD)
+    write(tmp_path / "logs" / "2.jsonl", record(2))
+    error = collect(world, tmp_path / "logs", OLD.replace("integer", "varchar")).error
+    assert error is not None
+    assert (error.code, bool(error.hint)) == ("lake.type-change", True)
+    collect(world, tmp_path / "logs", OLD)
+    assert world.query("select n from app order by n") == [(1,), (2,)]
+
+
+def grown(trail: Table) -> Table:
+    """The table of a later release: a column more, and a field more inside a column."""
+    columns = [
+        replace(c, type=Struct((*c.type.columns, col("on_behalf_of", "json"))))
+        if c.name == "user_identity" and isinstance(c.type, Struct)
+        else c
+        for c in trail.columns
+    ]
+    return replace(trail, columns=(*columns, col("addendum", "json")))
+
+
+def test_a_later_release_has_more_columns(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def event(day: int) -> str:
+        told = {"eventTime": f"2024-05-0{day}T10:00:00Z", "eventName": "E", "addendum": {"reason": "late"}}
+        return json.dumps(told | {"userIdentity": {"type": "IAMUser", "onBehalfOf": {"userId": str(day)}}}) + "\n"
+
+    write(tmp_path / "logs" / "1.json", event(1))
+    first = world.collect_one(TRAIL, str(tmp_path / "logs"))
+    trail = registry.find_table(TRAIL)
+    assert trail is not None
+    monkeypatch.setattr(registry, "find_table", lambda name: grown(trail) if name == TRAIL else None)
+    write(tmp_path / "logs" / "2.json", event(2))
+    second = world.collect_one(TRAIL, str(tmp_path / "logs"))
+    assert first.clean
+    assert second.clean
+    assert world.query(f"""
+        select user_identity.type, user_identity.on_behalf_of ->> 'userId', addendum ->> 'reason',
+               tp_extra -> 'userIdentity' -> 'onBehalfOf' ->> 'userId', tp_extra -> 'addendum' ->> 'reason'
+        from {TRAIL} order by tp_timestamp
+    """) == [("IAMUser", None, None, "1", "late"), ("IAMUser", "2", "late", None, None)]
+
+
+VALUES = [7, "7", "seven", 7.5, True, None, [], {}, {"a": 1}, [1, 2], 2**70, -1e300, "", "2024-05-01T10:00:00Z"]
+
+
+TYPES = (
+    "integer", "utinyint", "double", "boolean", "timestamp", "date", "varchar[]", "json", "decimal(9,2)", "inet",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("type", TYPES)
+def test_no_value_drops_a_row(type: str, world: World, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "a.jsonl", "".join(record(1, v=value, at_row=n) for n, value in enumerate(VALUES)))
+    collect(
+        world, tmp_path / "logs", f'{OLD}\ncolumn "at_row" {{ type = "integer" }}\ncolumn "v" {{ type = "{type}" }}'
+    )
+    rows = world.query("select v is null, tp_extra -> 'tp_misfit' -> 'v' from app order by at_row")
+    assert len(rows) == len(VALUES)
+    for value, (null, misfit) in zip(VALUES, rows, strict=True):
+        if value is None:
+            assert (null, misfit) == (True, None)
+        elif null:
+            assert json.loads(misfit) == value
+        else:
+            assert misfit is None
