@@ -18,8 +18,8 @@ Result = dict[str, Any]
 
 INTRO = """# Benchmarks
 
-Made by `make bench` on a shared machine. Every figure is the median of three alternating runs (start-up: five) of
-a whole command from a cold start, process and JVM included.
+Made by `make bench` on a shared machine. Every figure is the median of three alternating runs (start-up: as said
+there) of a whole command from a cold start, process and JVM included.
 *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all
 processes at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is
 ahead.
@@ -146,11 +146,11 @@ def write() -> None:
 
 
 def _startup(pairs: list[Result]) -> list[str]:
-    lines = ["| command | s | beside | s | ratio | at most |", "|---|--:|---|--:|--:|--:|"]
+    lines = ["| command | s | beside | s | ratio | at most | s is |", "|---|--:|---|--:|--:|--:|---|"]
     for p in pairs:
         lines.append(
-            f"| `{p['ours']}` | {p['ours_wall']:.2f} | `{p['theirs']}` | {p['theirs_wall']:.2f} | "
-            f"{p['ours_wall'] / p['theirs_wall']:.2f} | {p['limit']} |"
+            f"| `{p['ours']}` | {p['ours_seconds']:.2f} | `{p['theirs']}` | {p['theirs_seconds']:.2f} | "
+            f"{p['ours_seconds'] / p['theirs_seconds']:.2f} | {p['limit']} | {p['of']} |"
         )
     return lines
 

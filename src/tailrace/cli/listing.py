@@ -36,8 +36,7 @@ def show_rows(rows: Sequence[Row], columns: Sequence[str], output: str) -> None:
         cells = [[_text(column, row.get(column)) for column in columns] for row in rows]
         heads = [column.upper().replace("_", " ") for column in columns]
         numeric = [any(_is_number(row.get(column)) for row in rows) for column in columns]
-        for line in _grid([heads, *cells], numeric, lines=output != "plain"):
-            _say(line)
+        _say("\n".join(_grid([heads, *cells], numeric, lines=output != "plain")))
 
 
 def show_one(facts: Row, output: str) -> None:

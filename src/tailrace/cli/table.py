@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tailrace.cli.holdings import Holding
     from tailrace.cli.listing import Row
     from tailrace.config import Config
+    from tailrace.config.model import TableSpec
     from tailrace.core import Column
     from tailrace.lake.snapshot import Snapshot
 
@@ -39,22 +40,22 @@ def list_tables(context: Context, names: tuple[str, ...], output: str) -> None:
     config = load_config(context)
     stored = holdings(open_lake(context, config))
     built_in = set(table_names())
-    everything = sorted({*built_in, *(spec.name for spec in config.tables), *stored})
+    declared = {spec.name: spec for spec in config.tables}
+    everything = sorted({*built_in, *declared, *stored})
     partitions: dict[str, list[str]] = {}
     for spec in config.partitions:
         partitions.setdefault(spec.table, []).append(spec.name)
     rows = [
-        _row(name, config, name in built_in, stored.get(name)) | {"partitions": partitions.get(name, [])}
+        _row(name, declared.get(name), name in built_in, stored.get(name)) | {"partitions": partitions.get(name, [])}
         for name in listed("table", names, everything)
     ]
     show_rows(rows, COLUMNS, output)
 
 
-def _row(name: str, config: Config, is_built_in: bool, stored: Holding | None) -> Row:
+def _row(name: str, spec: TableSpec | None, is_built_in: bool, stored: Holding | None) -> Row:
     from tailrace.cli.holdings import amounts
     from tailrace.core.registry import table_doc
 
-    spec = config.table(name)
     own = spec.description if spec else ""
     damaged = stored is not None and stored.problem is not None
     return {
@@ -96,7 +97,7 @@ def _facts(context: Context, config: Config, name: str) -> Row:
     is_built_in = name in table_names()
     table = tables_for(config, name) if is_built_in or config.table(name) else None
     stored = holdings(open_lake(context, config), [name]).get(name)
-    facts = _row(name, config, is_built_in, stored)
+    facts = _row(name, config.table(name), is_built_in, stored)
     if table is not None:
         from tailrace.cli.describe import format_words
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import pkgutil
+import os
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import cache
-from pathlib import Path
 
 from tailrace.core.errors import ConfigError
 from tailrace.core.table import Table
 
 ALIASES = {"aws_cloudtrail": "aws_cloudtrail_log", "aws_flowlog": "aws_vpc_flow_log"}
 
-_DOC = re.compile(r'^    doc="([^"\\]*)",$', re.MULTILINE)
+_DOC = re.compile(rb'^    doc="([^"\\]*)",$', re.MULTILINE)
 
 
 def table_names() -> list[str]:
@@ -26,7 +26,8 @@ def table_names() -> list[str]:
 @cache
 def _modules() -> tuple[str, ...]:
     package = importlib.import_module("tailrace.tables")
-    return tuple(sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")))
+    files = (file for directory in package.__path__ for file in os.listdir(directory))
+    return tuple(sorted(file.removesuffix(".py") for file in files if file.endswith(".py") and file[0] != "_"))
 
 
 def find_table(name: str) -> Table | None:
@@ -43,10 +44,9 @@ def find_table(name: str) -> Table | None:
 def table_doc(name: str) -> str:
     """What the built-in table of that name holds. Read, not imported: a list of all tables takes no longer for it."""
     for directory in importlib.import_module("tailrace.tables").__path__:
-        module = Path(directory, f"{name}.py")
-        found = _DOC.search(module.read_text(encoding="utf-8")) if module.is_file() else None
-        if found:
-            return found[1]
+        with suppress(OSError), open(f"{directory}/{name}.py", "rb") as module:
+            if found := _DOC.search(module.read()):
+                return found[1].decode()
     table = find_table(name)
     return table.doc if table else ""
 

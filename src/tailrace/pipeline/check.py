@@ -69,14 +69,17 @@ class Checks:
             yield from self._layout_of_files(source)
             if source.format is not None:
                 yield from self.format(source.format, source.where)
-        told = frozenset[str]().union(*(source.path_fields() for source in spec.sources))
-        if spec.tp_index is not None and spec.tp_index not in told and not (learns and table.map_fields):
-            from tailrace.pipeline.binding import index_fault
-
-            yield from self._problems(index_fault(spec.tp_index, table), "tp_index", spec.where, "tp_index")
+        if spec.tp_index is not None and not (learns and table.map_fields):
+            yield from self._index(table, spec, spec.tp_index)
         if spec.filter is not None:
             globs = tuple(table.map_fields) if learns else ()
             yield from self._problems(self._filter(spec.filter, table, globs), "filter", spec.where, "filter")
+
+    def _index(self, table: Table, spec: PartitionSpec, name: str) -> Iterator[Problem]:
+        from tailrace.pipeline.binding import index_fault
+
+        if not any(name in source.path_fields() for source in spec.sources):
+            yield from self._problems(index_fault(name, table), "tp_index", spec.where, "tp_index")
 
     def transforms(self, table: Table, partitions: Iterable[PartitionSpec]) -> Iterator[Problem]:
         """The columns that the configuration computes; its formats may say which fields there are."""
