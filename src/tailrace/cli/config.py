@@ -22,7 +22,7 @@ def command() -> None:
     """Check the configuration, or show it and where each value comes from."""
 
 
-@command.command("validate")
+@command.command("validate", short_help="Find all that is wrong with the configuration.")
 @report_option
 @without_spark()
 def validate(context: Context, output: str) -> None:
@@ -117,7 +117,7 @@ def _counts(config: Config) -> dict[str, int]:
     return {kind: number for kind, number in counts.items() if number}
 
 
-@command.command("show")
+@command.command("show", short_help="The configuration in force, and where it comes from.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--origin", is_flag=True, help="Where each value comes from, and what holds by default.")
 @output_option

@@ -63,7 +63,7 @@ def _known(config: Config) -> dict[str, Row]:
     rows = [_row(kind, None, "built in", declared.doc, None) for kind, declared in types.items()]
     for table in filter(None, map(find_table, table_names())):
         if table.presets:
-            rows.append(_row(table.name, None, "built in", f"Lines as {table.name} writes them.", None))
+            rows.append(_row(table.name, None, "built in", f"What {table.name} reads unless told otherwise.", None))
         rows += [_row(table.name, preset.name, "built in", preset.doc, preset.format) for preset in table.presets]
     for spec in config.formats:
         rows.append(_row(spec.type, spec.name, str(spec.where), spec.description, spec.format))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tailrace.lake.extents import Extent
     from tailrace.lake.paths import Lake
 
+_COUNTS = ("rows", "received", "quarantined", "filtered", "out_of_range")
+"Of the ledger; `rows` are those that were stored."
 COLUMNS = ("name", "state", "rows", "files", "size", "first", "last", "missing_days", "collected")
 
 
@@ -38,7 +40,7 @@ def command() -> None:
     """List partitions, or show one."""
 
 
-@command.command("list")
+@command.command("list", short_help="All partitions, with rows, size, days and gaps.")
 @click.argument("names", metavar="[SEL]...", nargs=-1, shell_complete=complete_partitions)
 @output_option
 @without_spark()
@@ -66,7 +68,7 @@ def _row(name: str, known: Known) -> Row:
     }
 
 
-@command.command("show")
+@command.command("show", short_help="Sources, size, days and last collection of one.")
 @click.argument("name", metavar="TABLE.PARTITION", shell_complete=complete_partitions)
 @output_option
 @without_spark()
@@ -124,12 +126,14 @@ def _collected(lake: Lake, table: str, partition: str) -> Row:
     if not entries.num_rows:
         return {"artifacts": 0}
     states = {v["values"]: v["counts"] for v in pc.value_counts(entries["status"]).to_pylist()}
-    last = entries.group_by("source", use_threads=False).aggregate([("at", "max"), ("rows", "sum"), ("uri", "count")])
+    wanted = [("at", "max"), ("uri", "count"), *((count, "sum") for count in _COUNTS)]
+    last = entries.group_by("source", use_threads=False).aggregate(wanted)
     return {
         "artifacts": entries.num_rows,
         **{f"artifacts_{state}": count for state, count in sorted(states.items())},
         "collected_by_source": [
-            {"source": r["source"], "last": r["at_max"], "artifacts": r["uri_count"], "rows": r["rows_sum"]}
+            {"source": r["source"], "last": r["at_max"].replace(microsecond=0), "artifacts": r["uri_count"]}
+            | {count: r[f"{count}_sum"] for count in _COUNTS}
             for r in last.to_pylist()
         ],
     }

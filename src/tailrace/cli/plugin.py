@@ -22,7 +22,7 @@ def command() -> None:
     """List what is installed and what it provides."""
 
 
-@command.command("list")
+@command.command("list", short_help="Packages that provide tables, sources and formats.")
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @output_option
 @without_spark()
@@ -40,7 +40,7 @@ def list_plugins(context: Context, names: tuple[str, ...], output: str) -> None:
     show_rows(counted, COLUMNS, output)
 
 
-@command.command("show")
+@command.command("show", short_help="What a package provides, and who uses it.")
 @click.argument("name")
 @output_option
 @without_spark()
@@ -54,7 +54,7 @@ def show_plugin(context: Context, name: str, output: str) -> None:
     show_several([rows[each] for each in chosen("plugin", name, rows)], output, as_list=is_pattern(name))
 
 
-@command.command("install")
+@command.command("install", short_help="Print the command that installs a package.")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 @without_spark()
 def install_plugin(context: Context, names: tuple[str, ...]) -> None:

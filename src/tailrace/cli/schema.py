@@ -22,7 +22,7 @@ def command() -> None:
     """List schemas, or show one."""
 
 
-@command.command("list")
+@command.command("list", short_help="The default schema and configured ones.")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names_of("schema"))
 @output_option
 @without_spark()
@@ -36,7 +36,7 @@ def list_schemas(context: Context, names: tuple[str, ...], output: str) -> None:
     show_rows([known[name] for name in listed("schema", names, known)], COLUMNS, output)
 
 
-@command.command("show")
+@command.command("show", short_help="The filters of a schema, and what they let through.")
 @click.argument("name", shell_complete=names_of("schema"))
 @output_option
 @without_spark()

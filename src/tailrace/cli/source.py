@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ def command() -> None:
     """List kinds of source, configured sources or what they hold, or show one."""
 
 
-@command.command("list")
+@command.command("list", short_help="Kinds of source, configured ones, or what they hold.")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_kinds)
 @click.option(
     "--partition", "selectors", metavar="SEL", multiple=True, shell_complete=complete_selectors,
@@ -54,8 +55,7 @@ def list_sources(
     pairs = [(spec, source) for spec, source in pairs if f"{source.kind}.{source.name}" in chosen]
     if artifacts:
         lake = open_lake(context, config)
-        rows = [row for spec, source in pairs for row in _artifacts(config, lake, spec, source)]
-        show_rows(rows, ARTIFACT_COLUMNS, output)
+        _show_artifacts(config, lake, pairs, output)
     else:
         rows = [{"partition": spec.full_name, **source_row(config, spec, source)} for spec, source in pairs]
         show_rows(rows, CONFIGURED_COLUMNS, output)
@@ -123,6 +123,27 @@ def _kind_facts(kind: str, config: Config) -> Row:
         "partitions": using,
         "properties": attribute_rows({**KINDS[kind].attributes, **SOURCE}),
     }
+
+
+def _show_artifacts(config: Config, lake: Lake, pairs: list[tuple[PartitionSpec, SourceSpec]], output: str) -> None:
+    """What all of them hold; a source that cannot be listed does not hide the others."""
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.main import report
+    from tailrace.core import TailraceError
+
+    rows: list[Row] = []
+    errors: list[TailraceError] = []
+    for spec, source in pairs:
+        try:
+            rows.extend(_artifacts(config, lake, spec, source))
+        except TailraceError as error:
+            errors.append(error)
+    if rows or not errors:
+        show_rows(rows, ARTIFACT_COLUMNS, output)
+    for error in errors:
+        report(error)
+    if errors:
+        sys.exit(errors[0].exit_code)
 
 
 def _artifacts(config: Config, lake: Lake, spec: PartitionSpec, source: SourceSpec) -> Iterator[Row]:

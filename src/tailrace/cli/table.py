@@ -25,7 +25,7 @@ def command() -> None:
     """List tables, or show one."""
 
 
-@command.command("list")
+@command.command("list", short_help="All tables: built in, configured, or in the lake.")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_tables)
 @output_option
 @without_spark()
@@ -68,7 +68,7 @@ def _row(name: str, spec: TableSpec | None, is_built_in: bool, stored: Holding |
     }
 
 
-@command.command("show")
+@command.command("show", short_help="Columns, size and partitions of a table.")
 @click.argument("name", shell_complete=complete_tables)
 @output_option
 @without_spark()

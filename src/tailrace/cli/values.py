@@ -87,16 +87,18 @@ def _parts(config: Config) -> Iterator[Part]:
     for fmt in config.formats:
         values = {"description": fmt.description, **format_values(fmt.format)}
         yield Part(f"format.{fmt.type}.{fmt.name}", values, fmt.where)
+    declared = {source.where: f"source.{source.kind}.{source.name}" for source in config.sources}
     for source in config.sources:
-        yield _source(f"source.{source.kind}.{source.name}", source)
+        yield _source(declared[source.where], source)
     for table in config.tables:
         yield from _table(table)
     for partition in config.partitions:
         name = f"partition.{partition.full_name}"
         own = {"description": partition.description, "filter": partition.filter, "tp_index": partition.tp_index}
-        yield Part(name, {**own, **partition.later}, partition.where)
+        referred = [declared[source.where] for source in partition.sources if source.where in declared]
+        yield Part(name, {**own, "source": referred, **partition.later}, partition.where)
         for source in partition.sources:
-            if source not in config.sources:
+            if source.where not in declared:
                 yield _source(f"{name}.source.{source.name}", source)
         for tier in partition.tiers:
             yield from _other(tier, f"{name}.")

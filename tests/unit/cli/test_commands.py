@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from logfiles import access_lines, today, write
@@ -125,3 +126,8 @@ def test_spark_is_not_offered_where_none_runs(world):
 )
 def test_formats_in_words(fmt, words):
     assert format_words(fmt) == words
+
+
+@pytest.mark.parametrize("name", cli.list_commands(click.Context(cli)))
+def test_a_list_of_commands_is_not_cut(name: str) -> None:
+    assert "..." not in CliRunner().invoke(cli, [name, "--help"]).stdout.partition("Commands:")[2]

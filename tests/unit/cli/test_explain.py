@@ -149,6 +149,37 @@ def test_configured_sources_and_what_they_hold(world: World) -> None:
     assert [row["state"] for row in held] == ["collected"] * 3
 
 
+def test_a_source_that_cannot_be_listed_does_not_hide_others(world: World, tmp_path: Path) -> None:
+    two = "".join(
+        f'partition "nginx_access_log" "{n}" {{ source "file" {{ paths = ["{tmp_path}/logs"] }} }}\n' for n in "ab"
+    )
+    world.write_config(two)
+    world.collect("a")
+    for segment in world.lake.meta("ledger", "nginx_access_log", "a").rglob("*.parquet"):
+        segment.write_bytes(b"damaged")
+    done = run(world, "source", "list", "--artifacts", "--output", "json")
+    assert {row["partition"] for row in json.loads(done.stdout)} == {"nginx_access_log.b"}
+    assert (done.exit_code, done.stderr.count("error[")) == (5, 1)
+
+
+def test_a_partition_shows_sources_that_it_refers_to(world: World, tmp_path: Path) -> None:
+    world.write_config(f"""
+      source "file" "weblogs" {{ paths = ["{tmp_path}/logs"] }}
+      partition "nginx_access_log" "web" {{ source = source.file.weblogs }}
+    """)
+    found = by_name(rows(world, "config", "show"))
+    assert found["partition.nginx_access_log.web.source"]["value"] == ["source.file.weblogs"]
+    assert found["source.file.weblogs.paths"]["value"] == [f"{tmp_path}/logs"]
+    assert len([name for name in found if "weblogs" in name]) == 1
+
+
+def test_what_became_of_rows_by_source(world: World, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "bad.log", "no request\n")
+    world.collect("web")
+    (source,) = rows(world, "partition", "show", "web")["collected_by_source"]
+    assert (source["rows"], source["received"], source["quarantined"], source["artifacts"]) == (9, 10, 1, 4)
+
+
 def test_show(world: World) -> None:
     kind = rows(world, "source", "show", "file")
     assert next(p for p in kind["properties"] if p["name"] == "paths")["required"] is True
