@@ -140,8 +140,8 @@ def _show_artifacts(config: Config, lake: Lake, pairs: list[tuple[PartitionSpec,
             errors.append(error)
     if rows or not errors:
         show_rows(rows, ARTIFACT_COLUMNS, output)
-    for error in errors:
-        report(error)
+    for failure in errors:
+        report(failure)
     if errors:
         sys.exit(errors[0].exit_code)
 
