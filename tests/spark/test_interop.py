@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,10 @@ def test_spark_reads_the_files_of_a_snapshot(spark: SparkSession, tmp_path: Path
     # Spark's workers import this module too, and do not know where the tests' own modules are.
     from deltalake import DeltaTable
     from openlake import EXPECTED, FACTS, make_lake
+    from pyspark.sql.types import StructType
 
-    files = DeltaTable(make_lake(tmp_path / "home", tmp_path / "logs")).file_uris()
-    spark.read.option("mergeSchema", "true").parquet(*files).createOrReplaceTempView("app")
+    table = DeltaTable(make_lake(tmp_path / "home", tmp_path / "logs"))
+    schema = StructType.fromJson(json.loads(table.schema().to_json()))
+    spark.read.schema(schema).parquet(*table.file_uris()).createOrReplaceTempView("app")
     (row,) = spark.sql(FACTS.format("app")).collect()
     assert tuple(row) == EXPECTED

@@ -19,20 +19,23 @@ table "app" {
   column "n" {
     type = "bigint"
   }
+  column "never" {
+    type = "bigint"
+  }
 }
 """
 HOSTS = ("0042", "web 1/ü", "2024-01-01", "a=b", "%41")
 FACTS = """
-select count(*), sum(n), sum(late), max(tp_index), min(tp_index), count(distinct tp_index),
+select count(*), sum(n), sum(late), count(never), max(tp_index), min(tp_index), count(distinct tp_index),
        count(distinct tp_date), min(tp_partition), max(tp_partition), min(tp_table),
        cast(min(tp_timestamp) as varchar(40))
 from {}
 """
-EXPECTED: Facts = (160, 12_520, 140, "web 1/ü", "%41", 6, 3, "odd name", "plain", "app", "2024-05-01 10:00:00")
+EXPECTED: Facts = (160, 12_520, 140, 0, "web 1/ü", "%41", 6, 3, "odd name", "plain", "app", "2024-05-01 10:00:00")
 
 
 def make_lake(home: Path, folder: Path) -> str:
-    """Two partitions, one with odd names; a column that came later; a log that was replaced. The table's root."""
+    """Partitions, one with odd names; columns that came late or never; a log that was replaced. The table's root."""
     world = World(home)
     source = f'source "file" {{\n paths = ["{folder}"]\n}}'
     world.write_config(

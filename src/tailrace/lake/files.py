@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -58,14 +59,25 @@ class TextRange:
         return TextRange(min(least, default=None), max(greatest, default=None), self.nulls + other.nulls)
 
 
-def stats_json(metadata: pq.FileMetaData, schema: pa.Schema, known: Mapping[str, TextRange] | None = None) -> str:
-    """Delta statistics of a written file from its own footer: count, nulls, least and greatest values."""
+def stats_json(
+    metadata: pq.FileMetaData,
+    schema: pa.Schema,
+    known: Mapping[str, TextRange] | None = None,
+    written: Collection[str] | None = None,
+) -> str:
+    """Delta statistics of a written file from its own footer: count, nulls, least and greatest values.
+
+    `written`: the columns that the file has, where it lacks some that are null in every row.
+    """
     groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     least: dict[str, Any] = {}
     greatest: dict[str, Any] = {}
     nulls: dict[str, Any] = {}
-    for number, path, kind in _leaves(schema):
+    for number, path, kind in _leaves(schema, schema.names if written is None else written):
         if kind is None:
+            continue
+        if number is None:
+            _put(nulls, path, metadata.num_rows)
             continue
         chunks = [g.column(number).statistics for g in groups]
         if any(c is None or not c.has_null_count for c in chunks):
@@ -86,13 +98,15 @@ def stats_json(metadata: pq.FileMetaData, schema: pa.Schema, known: Mapping[str,
     return msgspec.json.encode(stats).decode()
 
 
-def _leaves(schema: pa.Schema) -> Iterator[tuple[int, tuple[str, ...], pa.DataType | None]]:
+def _leaves(
+    schema: pa.Schema, written: Collection[str]
+) -> Iterator[tuple[int | None, tuple[str, ...], pa.DataType | None]]:
     """Parquet's column number, path and type of each leaf; type None where no statistics are wanted."""
-    number = 0
+    numbers = count()
     for field in schema:
         for path, kind in _leaves_of(field):
+            number = next(numbers) if field.name in written else None
             yield number, path, None if field.name in PARTITION_COLUMNS else kind
-            number += 1
 
 
 def _leaves_of(field: pa.Field) -> Iterator[tuple[tuple[str, ...], pa.DataType | None]]:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from tailrace.core import TP_COLUMNS, Column, Struct
 from tailrace.core.arrow import arrow_type
 from tailrace.formats.duck import con
+from tailrace.pipeline.lists import coded
 
 ROW = "tailrace row"
 "A column that numbers the rows; no field has such a name."
@@ -85,7 +86,8 @@ class Computer:
             return _run(query, given)["answer"].combine_chunks()
         encoded = given.column(0).combine_chunks().dictionary_encode()
         distinct = _table({given.column_names[0]: encoded.dictionary}, len(encoded.dictionary))
-        return _run(query, distinct)["answer"].combine_chunks().take(encoded.indices)
+        answer = _run(query, distinct)["answer"].combine_chunks()
+        return (coded(answer) if pa.types.is_list(answer.type) else answer).take(encoded.indices)
 
     def _declared(self, columns: Mapping[str, pa.Array], names: frozenset[str], rows: int) -> pa.Table:
         """The declared columns among `names`; one that no row has is null in its own type."""

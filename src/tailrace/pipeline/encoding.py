@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from tailrace.core import TP_COLUMNS, Column, leaves
 
 ROW_GROUP = 128 * 1024
 SAMPLE = 8_192
+TEXTS = 1_024
 _UNSORTABLE = ("json",)
 _UNCOUNTED = ("tp_table", "tp_partition", "tp_index", "tp_date")
 "The log holds these as values of the partition: statistics in the file would say them again."
@@ -26,7 +28,7 @@ def parquet_settings(
     encoding: dict[str, str] = {}
     for path, column in leaves((*columns, *TP_COLUMNS)):
         is_list = str(column.type).endswith("[]")
-        how = None if is_list else _encoding(path, column, first)
+        how = None if is_list or path in coded else _encoding(path, column, first)
         if how is None:
             dictionary.append(f"{path}.list.element" if is_list else path)
         else:
@@ -52,7 +54,7 @@ def _bloom_filters(columns: tuple[Column, ...], first: Mapping[str, pa.Array]) -
 
 
 def _encoding(path: str, column: Column, first: Mapping[str, pa.Array]) -> str | None:
-    """None = dictionary, which pays for what repeats; numbers that do not go by difference, texts by length."""
+    """None = dictionary, which pays for what returns; numbers that do not go by difference, ids and JSON by length."""
     if path == "tp_id":
         return "DELTA_BYTE_ARRAY"
     if path == "tp_timestamp":
@@ -60,6 +62,8 @@ def _encoding(path: str, column: Column, first: Mapping[str, pa.Array]) -> str |
     if column.unique or column.type == "json":
         return "DELTA_LENGTH_BYTE_ARRAY"
     array = first.get(path)
+    if array is not None and pt.is_string(array.type):
+        return "PLAIN" if _in_runs(array.slice(0, TEXTS).drop_null()) else None
     if array is None or not _varied(array):
         return None
     if pt.is_integer(array.type) or pt.is_timestamp(array.type) or pt.is_date(array.type):
@@ -75,3 +79,12 @@ def _varied(array: pa.Array) -> bool:
         return False
     sample = array.slice(0, SAMPLE).drop_null()
     return len(sample) > 100 and len(sample.unique()) * 8 > len(sample)
+
+
+def _in_runs(texts: pa.Array) -> bool:
+    """Many texts, none of which returns after another, as times do: a dictionary finds no more than zstd does."""
+    if len(texts) < 100:
+        return False
+    distinct = len(texts.unique())
+    runs = 1 + pc.sum(pc.not_equal(texts.slice(1), texts.slice(0, len(texts) - 1))).as_py()
+    return bool(distinct * 8 > len(texts) and runs < distinct * 1.25)

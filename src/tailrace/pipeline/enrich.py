@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import At, Common, Sql, StartsWith, Table
 from tailrace.formats.times import parse_times
 from tailrace.pipeline.compute import Computer
+from tailrace.pipeline.lists import coded, list_of, merged_lists, plain
 
 Columns = Mapping[str, pa.Array]
 LISTS = ("ips", "akas", "tags", "domains", "emails", "usernames")
@@ -31,11 +31,6 @@ def at_path(columns: Columns, path: str) -> pa.Array | None:
     if array is None or array.null_count == len(array):
         return None
     return pc.struct_field(array, inner) if inner else array
-
-
-def plain(array: pa.Array) -> pa.Array:
-    """A dictionary array as the values it stands for."""
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def timestamps(columns: Columns, common: Common, rows: int) -> pa.Array:
@@ -77,83 +72,24 @@ class _Addresses:
     "The column itself, as a dictionary."
     first: pa.Array
     "Per row the address, the first of several, or null; as a dictionary."
-    texts: pa.Array
-    "The same as texts."
     several: pa.Array | None = None
     "Per row all of them, where any row has more than one."
 
 
 def addresses(array: pa.Array) -> _Addresses:
     """Checks the distinct texts: nearly all are one IPv4 address; the others are looked at one by one."""
-    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    encoded = coded(array)
     words = encoded.dictionary
     good = pc.match_substring_regex(words, _IPV4)
     if pc.all(good, min_count=0).as_py():
-        return _Addresses(encoded, encoded, plain(array))
+        return _Addresses(encoded, encoded)
     pairs = zip(words.to_pylist(), good.to_pylist(), strict=True)
     found = [(word,) if ok else addresses_in(word) for word, ok in pairs]
     first = pa.array([f[0] if f else None for f in found], pa.string()).take(encoded.indices)
     several = None
     if any(len(f) > 1 for f in found):
         several = pa.array(found, pa.list_(pa.string())).take(encoded.indices)
-    return _Addresses(encoded, first.dictionary_encode(), first, several)
-
-
-def list_of(candidates: list[pa.Array], rows: int) -> pa.Array | None:
-    """One list per row of the candidates' values, in order, each once, without nulls and empty texts."""
-    candidates = [c for c in candidates if c.null_count < rows]
-    if not candidates:
-        return None
-    wanted = [pc.and_kleene(c.is_valid(), pc.not_equal(c, "")).fill_null(False) for c in candidates]
-    for later in range(1, len(candidates)):
-        for earlier in range(later):
-            same = pc.equal(candidates[later], candidates[earlier]).fill_null(False)
-            wanted[later] = pc.and_not(wanted[later], same)
-    grid = np.stack([w.to_numpy(zero_copy_only=False) for w in wanted], axis=1)
-    counts = grid.sum(axis=1, dtype=np.int32)
-    offsets = np.zeros(rows + 1, np.int32)
-    np.cumsum(counts, out=offsets[1:])
-    row, which = np.nonzero(grid)
-    values = pa.concat_arrays(candidates)
-    if not (len(candidates) == 1 and len(row) == rows):
-        values = values.take(pa.array(which * rows + row))
-    empty = pa.array(counts == 0) if (counts == 0).any() else None
-    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=empty)
-
-
-def merged_lists(lists: list[pa.Array], rows: int) -> pa.Array | None:
-    """Several list columns as one, each value once per row, in order of appearance."""
-    if not lists:
-        return None
-    owners = np.concatenate([pc.list_parent_indices(column).to_numpy() for column in lists])
-    values = pa.concat_arrays([column.flatten() for column in lists])
-    order = np.argsort(owners, kind="stable")
-    owners, values = owners[order], values.take(pa.array(order))
-    codes = values.dictionary_encode().indices.fill_null(-1).to_numpy()
-    pairs = owners.astype(np.int64) * (len(values) + 1) + codes
-    _, first = np.unique(pairs, return_index=True)
-    first.sort()
-    owners, values = owners[first], values.take(pa.array(first))
-    counts = np.bincount(owners, minlength=rows)
-    offsets = np.zeros(rows + 1, np.int32)
-    np.cumsum(counts, out=offsets[1:])
-    empty = pa.array(counts == 0) if (counts == 0).any() else None
-    return pa.ListArray.from_arrays(pa.array(offsets), values, mask=empty)
-
-
-def without_blanks(column: pa.Array) -> pa.Array | None:
-    """A list column from SQL, its null and empty elements dropped; None when nothing is left."""
-    if not pa.types.is_list(column.type):
-        return list_of([plain(column).cast(pa.string())], len(column))
-    values = column.flatten().cast(pa.string())
-    keep = pc.and_kleene(values.is_valid(), pc.not_equal(values, "")).fill_null(False)
-    owners = pc.list_parent_indices(column).filter(keep).to_numpy()
-    if not len(owners):
-        return None
-    counts = np.bincount(owners, minlength=len(column))
-    offsets = np.zeros(len(column) + 1, np.int32)
-    np.cumsum(counts, out=offsets[1:])
-    return pa.ListArray.from_arrays(pa.array(offsets), values.filter(keep), mask=pa.array(counts == 0))
+    return _Addresses(encoded, first.dictionary_encode(), several)
 
 
 class Enricher:
@@ -212,16 +148,15 @@ class Enricher:
                 continue
             if kind == "ips" and not pa.types.is_list(array.type):
                 known = found.get(str(candidate)) or addresses(array)
-                array = known.texts if known.several is None else known.several
+                array = known.first if known.several is None else known.several
             if pa.types.is_list(array.type):
                 nested.append(array)
             else:
-                simple.append(plain(array))
+                simple.append(array)
         alone = list_of(simple, rows)
         if not nested:
             return alone
-        lists = (alone, *map(without_blanks, nested))
-        return merged_lists([column for column in lists if column is not None], rows)
+        return merged_lists(nested if alone is None else [alone, *nested], rows)
 
 
 def _candidate(
@@ -241,6 +176,6 @@ def _only(texts: pa.Array, beginning: str) -> pa.Array:
 
 def _as_list(array: pa.Array | None) -> pa.Array | None:
     """A custom table may map a text to a list column: it becomes a list of one."""
-    if array is None or pa.types.is_list(array.type):
-        return array
-    return list_of([plain(array).cast(pa.string())], len(array))
+    if array is None:
+        return None
+    return coded(array) if pa.types.is_list(array.type) else list_of([array], len(array))

@@ -15,8 +15,9 @@ from tailrace.core import At
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch
 from tailrace.lake.identity import tp_ids
 from tailrace.pipeline.compute import Computer, words_of
-from tailrace.pipeline.enrich import Enricher, at_path, plain, timestamps
+from tailrace.pipeline.enrich import Enricher, at_path, timestamps
 from tailrace.pipeline.job import Counts, Job
+from tailrace.pipeline.lists import plain
 
 EPOCH = date(1970, 1, 1)
 DAY_US = 86_400_000_000

@@ -22,15 +22,15 @@ from tailrace.lake.files import TextRange, stats_json
 from tailrace.lake.identity import tp_ids
 from tailrace.lake.paths import data_path, stored_value
 from tailrace.pipeline.encoding import ROW_GROUP, parquet_settings
-from tailrace.pipeline.enrich import Enricher
+from tailrace.pipeline.enrich import LISTS, Enricher
 from tailrace.pipeline.job import Job, WrittenFile
+from tailrace.pipeline.lists import CODED, LIST
 from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined, places
 
 BUFFER_BYTES = 48 << 20
 "Rows held back to be sorted together, over all days of a task."
 FILE_BYTES = 192 << 20
 OPEN_FILES = 64
-_REPEATED = pa.dictionary(pa.int32(), pa.string())
 _REPEATS = ("tp_table", "tp_partition", "tp_index", "tp_source_type", "tp_source_name", "tp_source_location")
 "Columns that are handed to Parquet as dictionaries: few values, so nothing is hashed row by row."
 _TIME, _POSITION, _OWNER = "tp_timestamp", " position", " owner"
@@ -50,16 +50,24 @@ class _Buffer:
 class _Open:
     writer: pq.ParquetWriter
     path: str
+    schema: pa.Schema
+    "The columns of this file: those that any of its rows has a value in."
     rows: int = 0
     ranges: dict[str, TextRange] = field(default_factory=dict)
     "Of columns that are written as dictionaries: their few words tell it, the file's own statistics would cost."
 
-    def write(self, table: pa.Table, coded: frozenset[str]) -> None:
-        """One more row group."""
-        self.writer.write_table(table, row_group_size=ROW_GROUP)
-        self.rows += table.num_rows
-        for name in coded:
-            column = table.column(name).chunk(0)
+    def write(self, columns: dict[str, pa.Array], rows: int, coded: frozenset[str]) -> None:
+        """One more row group; columns that none of its rows has are null in it."""
+        arrays = []
+        for column in self.schema:
+            array = columns.get(column.name)
+            if array is None:
+                array = pa.nulls(rows, column.type)
+            arrays.append(array if array.type == column.type else array.cast(column.type))
+        self.writer.write_table(pa.table(arrays, schema=self.schema), row_group_size=ROW_GROUP)
+        self.rows += rows
+        for name in coded.intersection(self.schema.names):
+            column = arrays[self.schema.get_field_index(name)]
             found = pc.min_max(column.dictionary).as_py()
             here = TextRange(found["min"], found["max"], column.null_count)
             self.ranges[name] = self.ranges[name].joined(here) if name in self.ranges else here
@@ -72,7 +80,10 @@ class LakeWriter:
         self.job, self.name, self.enricher, self.origins = job, name, enricher, origins
         self.schema = arrow_schema(job.table)
         coded = enricher.coded.union(_REPEATS)
-        self.written = pa.schema([f.with_type(_REPEATED) if f.name in coded else f for f in self.schema])
+        stored = dict.fromkeys(coded, CODED) | {f"tp_{kind}": LIST for kind in LISTS}
+        self.written = pa.schema([f.with_type(stored.get(f.name, f.type)) for f in self.schema])
+        self.structs = {f.name for f in self.schema if pa.types.is_struct(f.type)}
+        "In every file: DuckDB 2.0 fails on a field of a struct that a file does not have."
         self.buffers: dict[Key, _Buffer] = {}
         self.buffered = 0
         self.open: OrderedDict[Key, _Open] = OrderedDict()
@@ -116,11 +127,8 @@ class LakeWriter:
         rows = len(columns[_TIME])
         for start in range(0, rows, ROW_GROUP):
             group = {n: a.slice(start, ROW_GROUP) for n, a in columns.items()} if rows > ROW_GROUP else columns
-            table = self._table(group, key)
-            if key not in self.open:
-                self._open(key, columns)
-            self.open.move_to_end(key)
-            self.open[key].write(table, self.enricher.coded)
+            present = self._completed(group, key)
+            self._file(key, columns, present).write(present, min(ROW_GROUP, rows - start), self.enricher.coded)
         if Path(self.job.table_root, self.open[key].path).stat().st_size > FILE_BYTES:
             self._close(key)
 
@@ -136,19 +144,14 @@ class LakeWriter:
             columns[name] = array if order is None else array.take(order)
         return columns
 
-    def _table(self, columns: dict[str, pa.Array], key: Key) -> pa.Table:
-        """All columns of the lake, those made from others included."""
+    def _completed(self, columns: dict[str, pa.Array], key: Key) -> dict[str, pa.Array]:
+        """The columns that any row has, those made from others included."""
         rows = len(columns[_TIME])
-        owner = columns.pop(_OWNER)
-        columns["tp_id"] = tp_ids([o.prefix for o in self.origins], owner.to_numpy(), columns.pop(_POSITION).to_numpy())
-        columns |= self.enricher.made(columns, rows) | places(self.origins, owner) | self._constants(key, rows)
-        arrays = []
-        for column in self.written:
-            array = columns.get(column.name)
-            if array is None:
-                array = pa.nulls(rows, column.type)
-            arrays.append(array if array.type == column.type else array.cast(column.type))
-        return pa.table(arrays, schema=self.written)
+        owner = columns[_OWNER]
+        ids = tp_ids([o.prefix for o in self.origins], owner.to_numpy(), columns[_POSITION].to_numpy())
+        made = self.enricher.made(columns, rows) | places(self.origins, owner) | self._constants(key, rows)
+        filled = {name: array for name, array in made.items() if array.null_count < rows}
+        return columns | filled | {"tp_id": ids}
 
     def _constants(self, key: Key, rows: int) -> dict[str, pa.Array]:
         index, day = key
@@ -159,7 +162,22 @@ class LakeWriter:
         made["tp_ingest_timestamp"] = pa.repeat(pa.scalar(self.job.started, pa.timestamp("us")), rows)
         return made
 
-    def _open(self, key: Key, first: dict[str, pa.Array]) -> None:
+    def _file(self, key: Key, columns: dict[str, pa.Array], present: dict[str, pa.Array]) -> _Open:
+        """The day's open file. Columns without a value cost as much as others: a file has none that is null throughout.
+
+        A column that comes later needs another file, which then has every column, lest there be a third.
+        """
+        names = columns.keys() | present.keys() | self.structs
+        opened = self.open.get(key)
+        if opened is None:
+            opened = self._open(key, columns, pa.schema([f for f in self.written if f.name in names]))
+        elif any(f.name in names and f.name not in opened.schema.names for f in self.written):
+            self._close(key)
+            opened = self._open(key, columns, self.written)
+        self.open.move_to_end(key)
+        return opened
+
+    def _open(self, key: Key, first: dict[str, pa.Array], schema: pa.Schema) -> _Open:
         while len(self.open) >= OPEN_FILES:
             self._close(next(iter(self.open)))
         index, day = key
@@ -168,7 +186,7 @@ class LakeWriter:
         self.serial += 1
         full = os.path.join(self.job.table_root, path)
         os.makedirs(os.path.dirname(full), exist_ok=True)
-        schema = self.written.with_metadata(
+        schema = schema.with_metadata(
             {
                 "tailrace.version": __version__,
                 "tailrace.table": self.job.table.name,
@@ -177,13 +195,14 @@ class LakeWriter:
             }
         )
         settings = parquet_settings(self.job.table.columns, first, self.enricher.coded)
-        self.open[key] = _Open(pq.ParquetWriter(full, schema, **settings), path)
+        opened = self.open[key] = _Open(pq.ParquetWriter(full, schema, **settings), path, schema)
+        return opened
 
     def _close(self, key: Key) -> None:
         opened = self.open.pop(key)
         opened.writer.close()
         full = os.path.join(self.job.table_root, opened.path)
-        stats = stats_json(opened.writer.writer.metadata, self.schema, opened.ranges)
+        stats = stats_json(opened.writer.writer.metadata, self.schema, opened.ranges, opened.schema.names)
         index, day = key
         size = os.path.getsize(full)
         file = WrittenFile(opened.path, size, index, EPOCH + timedelta(days=day), opened.rows, stats)
