@@ -19,7 +19,7 @@ COMMANDS = {
     "collect": "Collect logs into the lake.",
     "query": "Answer SQL over the lake.",
     "table": "List tables, or show one: columns, size, partitions.",
-    "partition": "List partitions, or show one: sources, days, size.",
+    "partition": "List partitions, show one, delete rows, or restore them.",
     "source": "List kinds of source and configured sources, or show one.",
     "format": "List formats, or show one.",
     "connection": "List connections, or show one.",

@@ -1,4 +1,4 @@
-"""`tailrace partition list|show`."""
+"""`tailrace partition list|show`; what changes partitions is in `partition_changes`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from tailrace.cli.completing import complete_partitions
 from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.partition_changes import delete, history, restore
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
@@ -37,7 +38,11 @@ class Known:
 
 @click.group("partition")
 def command() -> None:
-    """List partitions, or show one."""
+    """List partitions, show one, or change what they hold."""
+
+
+for _verb in (delete, history, restore):
+    command.add_command(_verb)
 
 
 @command.command("list", short_help="All partitions, with rows, size, days and gaps.")

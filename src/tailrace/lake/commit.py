@@ -5,21 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tailrace.core import TimeRange
 from tailrace.core.errors import LakeError, one_line
-from tailrace.lake import ledger as book
 from tailrace.lake import runs
+from tailrace.lake import segments as book
 from tailrace.lake.files import DataFile
 from tailrace.lake.intents import Intents
-from tailrace.lake.ledger import Entry, Ledger, Segment
+from tailrace.lake.ledger import RESTORE, Entry, Ledger, Segment, entries_table
 from tailrace.lake.objects import clear_staged
 from tailrace.lake.paths import Lake
-from tailrace.lake.rewrite import ActiveFile, rewrite_without
+from tailrace.lake.removal import after_cut, taken_away
+from tailrace.lake.rewrite import ActiveFile, Rewritten
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
 from tailrace.lake.table import ATTEMPTS, widen
@@ -39,6 +39,12 @@ class Change:
     "Names of quarantine files, which begin with `<run>-`."
     replace: Sequence[str] = ()
     "URIs of artifacts read again: their earlier rows go in the same commit."
+    cut: TimeRange | None = None
+    "Rows of this range that are stored so far go in the same commit, whatever artifact they are of."
+    brought_back: Sequence[DataFile] = ()
+    "Files of an earlier version that are to be seen again."
+    only: frozenset[str] | None = None
+    "Paths of the files that stay; the others go. None = all stay, but for what `replace` and `cut` say."
     kind: str = "collect"
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -91,6 +97,15 @@ class PartitionWriter:
         self._unfolded = []
         return self._ledger
 
+    @property
+    def version(self) -> int:
+        """The version of the table from which this run commits."""
+        return self._intents.delta.version()
+
+    def active(self) -> list[ActiveFile]:
+        """The partition's files in the version from which this run commits."""
+        return active_files(self._intents.delta, self._intents.partition)
+
     def commit(self, change: Change) -> int:
         """Make the change visible, whole or not at all; returns the Delta version."""
         self._check_files(change.files)
@@ -98,28 +113,31 @@ class PartitionWriter:
         self._abandon()
         if self._intents.decided()[0] != self._sequence:
             raise self._lose()
-        removed, rewritten = self._replaced(change.replace)
-        files = [*change.files, *rewritten]
+        taken, entries = self._taken(change)
+        files = [*change.files, *taken.added]
         segment = Segment(
             sequence=self._sequence + 1,
             run=self._run,
             kind=change.kind,
+            # Not those brought back: an intent that fails has its files deleted.
             files=tuple(f.path for f in files),
             quarantine=tuple(change.quarantine),
             notes=dict(change.notes),
-            entries=book.entries_table(change.entries),
+            entries=entries_table(entries),
         )
         if not self._intents.declare(segment):
             raise self._lose()
         self._has_declared = True
         reached("segment-written")
-        self._publish(segment.sequence, files, removed)
+        self._publish(segment.sequence, [*files, *change.brought_back], taken.removed)
         reached("committed")
         self._sequence, self._has_declared = segment.sequence, False
         self._unfolded.append(segment)
-        self._keep_fold()
         self._intents.refresh()
-        return self._intents.delta.version()
+        if segment.kind == RESTORE:
+            self._ledger, self._unfolded = self._intents.ledger(), []
+        self._keep_fold()
+        return self.version
 
     def finish(self, *, may_write: bool = False) -> None:
         """Delete this run's files that no commit names, and its manifest.
@@ -189,14 +207,24 @@ class PartitionWriter:
                 hint="run the command again",
             )
 
-    def _replaced(self, uris: Sequence[str]) -> tuple[list[ActiveFile], list[DataFile]]:
-        if not uris:
-            return [], []
-        earlier = self.ledger().of(uris)
-        days: set[date] = set(chain.from_iterable(earlier.column("dates").to_pylist()))
-        candidates = active_files(self._intents.delta, self._intents.partition, sorted(days))
+    def _taken(self, change: Change) -> tuple[Rewritten, list[Entry]]:
+        """What goes, and the entries of the change with what that means for them."""
+        entries = list(change.entries)
+        if not change.replace and change.cut is None and change.only is None:
+            return Rewritten(), entries
+        active = self.active()
+        if change.only is not None:
+            return Rewritten([file for file in active if file.path not in change.only]), entries
         label = f"{self._run}-{self._sequence + 1}"
-        return rewrite_without(self._intents.root, candidates, book.prefixes(earlier), label)
+        ledger = self.ledger()
+        taken = taken_away(self._intents.root, active, ledger, change.replace, change.cut, label)
+        if change.cut is None:
+            return taken, entries
+        replaced = set(change.replace)
+        others = [entry for entry in entries if entry.uri not in replaced]
+        whole = [entry for entry in entries if entry.uri in replaced]
+        kept = [e for e in after_cut(ledger, taken, change.cut, others) if e.uri not in replaced]
+        return taken, [*kept, *whole]
 
     def _lose(self) -> LakeError:
         self._has_declared = False

@@ -7,6 +7,7 @@ every segment below F counts as it stands.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,12 +15,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tailrace.core.errors import LakeError
-from tailrace.lake import ledger as book
 from tailrace.lake import runs
+from tailrace.lake import segments as book
 from tailrace.lake.damage import reading_log
-from tailrace.lake.ledger import Ledger, Segment
+from tailrace.lake.ledger import VOID, Ledger, Segment
 from tailrace.lake.objects import put, put_if_absent
-from tailrace.lake.paths import PARTITION_COLUMNS, Lake, encode_value
+from tailrace.lake.paths import PARTITION_COLUMNS, Lake, decode_value, encode_value
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
 from tailrace.lake.table import ATTEMPTS, exists, open_or_create, open_table
@@ -46,6 +47,18 @@ def _decided(delta: DeltaTable, partition: str) -> tuple[int, int]:
     decided = delta.transaction_version(_app(partition))
     valid = delta.transaction_version(f"{_app(partition)}/ok")
     return decided or 0, valid or 0
+
+
+def partitions(lake: Lake) -> Iterator[tuple[str, str]]:
+    """Table and partition of everything that was ever collected into the lake."""
+    for directory in sorted((lake.meta_root / "ledger").glob("*/*")):
+        yield decode_value(directory.parent.name), decode_value(directory.name)
+
+
+def decided_at(delta: DeltaTable, partition: str) -> int:
+    """The last valid sequence number of a partition in the version that `delta` stands at."""
+    decided, valid = _decided(delta, partition)
+    return decided if decided == valid else decided - 1
 
 
 class Intents:
@@ -142,7 +155,7 @@ class Intents:
         settled = 0
         while True:
             sequence = self.decided()[0] + 1
-            is_taken = not self.declare(Segment(sequence=sequence, run=self.run, kind="void"))
+            is_taken = not self.declare(Segment(sequence=sequence, run=self.run, kind=VOID))
             reached("recovery-fenced")
             self.settle(sequence)
             if not is_taken:
@@ -176,7 +189,7 @@ class Intents:
             return
         self._delete(set(segment.files), set(segment.quarantine))
         reached("recovery-files-deleted")
-        void = Segment(sequence=sequence, run=segment.run, kind="void")
+        void = Segment(sequence=sequence, run=segment.run, kind=VOID)
         put(self.path(sequence), book.segment_bytes(void), self.run)
         reached("recovery-segment-voided")
 

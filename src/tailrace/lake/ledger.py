@@ -1,28 +1,18 @@
-"""What has been collected: one segment per commit, and their fold, one row per artifact."""
+"""What has been collected: one segment per commit, and their fold, one row per artifact. No files here."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.identity import artifact_prefix
-from tailrace.lake.objects import put
 
-FOLD_EVERY = 64
-"Segments that may lie behind the last fold before a new one is written."
-PLAIN_ROWS = 1000
-_HEADER = b"tailrace.segment"
-_FOLD = "fold-"
 _COUNT = pa.int64()
 ENTRY_SCHEMA = pa.schema(
     [
@@ -99,6 +89,12 @@ class Known(NamedTuple):
     recipe: str | None = None
 
 
+VOID, RESET, RESTORE = "void", "reset", "restore"
+"Kinds of segments that are more than their entries: nothing at all; all before is forgotten; all is as it once was."
+RESTORED = "restored"
+"Note of a restoring segment: the sequence to which the ledger goes back."
+
+
 @dataclass(frozen=True, slots=True)
 class Segment:
     """The intent of one commit; valid once the Delta log says so."""
@@ -114,7 +110,7 @@ class Segment:
 
     @property
     def is_void(self) -> bool:
-        return self.kind == "void"
+        return self.kind == VOID
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +132,25 @@ class Ledger:
         wanted = pa.array(list(uris), pa.string())
         return self.entries.filter(pc.is_in(self.entries.column("uri"), value_set=wanted))
 
+    def of_days(self, first: date | None, last: date | None) -> pa.Table:
+        """The entries that have rows on any of those days."""
+        dates = self.entries.column("dates").combine_chunks()
+        flat = dates.flatten()
+        inside = pc.is_valid(flat)
+        if first is not None:
+            inside = pc.and_(inside, pc.greater_equal(flat, pa.scalar(first)))
+        if last is not None:
+            inside = pc.and_(inside, pc.less_equal(flat, pa.scalar(last)))
+        rows = pc.list_parent_indices(dates).filter(inside).unique()
+        return self.entries.take(rows)
+
     def fold(self, segments: Sequence[Segment]) -> Ledger:
         """This ledger with later segments on top: the last entry of an artifact wins."""
         if not segments:
             return self
+        for number, segment in enumerate(segments):
+            if segment.kind == RESET:
+                return Ledger(segment.sequence).fold(segments[number + 1 :])
         notes = dict(self.notes)
         for segment in segments:
             notes.update(segment.notes)
@@ -162,73 +173,6 @@ def prefixes(entries: pa.Table) -> list[str]:
     return whole + [artifact_prefix(u, m) for u, inner in zip(uris, members, strict=True) for m in inner or ()]
 
 
-def segment_path(directory: Path, sequence: int) -> Path:
-    return directory / f"{sequence:012d}.parquet"
-
-
-def segment_numbers(directory: Path) -> list[int]:
-    """All segments that exist, in order."""
-    if not directory.is_dir():
-        return []
-    return sorted(int(p.stem) for p in directory.iterdir() if p.suffix == ".parquet" and p.stem.isdigit())
-
-
-def segment_bytes(segment: Segment) -> bytes:
-    """A segment as Parquet: entries as rows, the rest in the footer."""
-    header = {f.name: getattr(segment, f.name) for f in fields(segment) if f.name != "entries"}
-    return _parquet(segment.entries, header)
-
-
-def read_segment(directory: Path, sequence: int) -> Segment:
-    """One segment, valid or not."""
-    path = segment_path(directory, sequence)
-    try:
-        entries, header = _read(path)
-    except FileNotFoundError:
-        raise _damaged(path, f"ledger segment {sequence} is missing") from None
-    if entries.schema != ENTRY_SCHEMA:
-        raise _damaged(path, "not a ledger segment: its columns are others")
-    return Segment(**_with_tuples(header), entries=entries)
-
-
-def load_ledger(directory: Path, decided: int, is_last_valid: bool) -> Ledger:
-    """Fold of the segments up to `decided`; the last one counts only if its commit said so."""
-    last = decided if is_last_valid else decided - 1
-    ledger = _read_fold(directory, last)
-    tail = range(ledger.sequence + 1, last + 1)
-    return ledger.fold([read_segment(directory, n) for n in tail])
-
-
-def write_fold(directory: Path, ledger: Ledger, owner: str) -> None:
-    """Keep the fold, so that later runs read only what came after; and the one before, for readers."""
-    header = {"sequence": ledger.sequence, "quarantine": ledger.quarantine, "notes": ledger.notes}
-    put(directory / f"{_FOLD}{ledger.sequence:012d}.parquet", _parquet(ledger.entries, header), owner)
-    for old in sorted(directory.glob(f"{_FOLD}*.parquet"))[:-2]:
-        old.unlink(missing_ok=True)
-
-
-def last_fold(directory: Path) -> int:
-    """Sequence of the newest fold, 0 without one."""
-    return max(_folds(directory), default=0)
-
-
-def _folds(directory: Path) -> Iterator[int]:
-    for path in directory.glob(f"{_FOLD}*.parquet"):
-        yield int(path.stem.removeprefix(_FOLD))
-
-
-def _read_fold(directory: Path, last: int) -> Ledger:
-    for sequence in sorted((n for n in _folds(directory) if n <= last), reverse=True):
-        try:
-            entries, header = _read(directory / f"{_FOLD}{sequence:012d}.parquet")
-        except FileNotFoundError:
-            continue
-        if entries.schema != LEDGER_SCHEMA:
-            continue  # of another version: the segments say the same
-        return Ledger(**_with_tuples(header), entries=entries)
-    return Ledger()
-
-
 def _with_runs(segment: Segment) -> pa.Table:
     runs = pa.repeat(pa.scalar(segment.run), segment.entries.num_rows)
     failed = pc.equal(segment.entries.column("status"), "failed")
@@ -241,33 +185,3 @@ def _last_per_uri(rows: pa.Table) -> pa.Table:
     last = numbered.group_by("uri", use_threads=False).aggregate([("row", "max"), ("stored_by", "last")])
     taken = rows.drop_columns(["stored_by"]).take(last.column("row_max"))
     return taken.append_column(LEDGER_SCHEMA.field("stored_by"), last.column("stored_by_last")).combine_chunks()
-
-
-def _parquet(entries: pa.Table, header: Mapping[str, Any]) -> bytes:
-    sink = pa.BufferOutputStream()
-    table = entries.replace_schema_metadata({_HEADER: json.dumps(header).encode()})
-    # Most segments hold a few artifacts, and plain pages are read three times as fast.
-    is_large = entries.num_rows > PLAIN_ROWS
-    compression = "zstd" if is_large else "none"
-    pq.write_table(table, sink, compression=compression, use_dictionary=is_large, write_statistics=False)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    data = path.read_bytes()
-    try:
-        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
-        header: dict[str, Any] = json.loads(table.schema.metadata[_HEADER])
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, f"not a ledger file: {one_line(error)}") from error
-    return table.replace_schema_metadata(None), header
-
-
-def _damaged(path: Path, message: str) -> LakeError:
-    hint = "restore the file from a backup of the workspace's `meta` directory"
-    return LakeError(message, code="lake.damaged-ledger", where=str(path), hint=hint)
-
-
-def _with_tuples(header: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in header.items()}

@@ -1,9 +1,10 @@
-"""Replacing rows: files that hold rows of artifacts read again are written anew without them."""
+"""Taking rows away: files that hold rows which have to go are written anew without them."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tailrace.core import TimeRange
 from tailrace.lake.damage import reading_file
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.identity import PREFIX_LENGTH
@@ -32,41 +34,82 @@ class ActiveFile:
         return {"tp_partition": self.partition, "tp_index": self.index, "tp_date": self.day.isoformat()}
 
 
-def rewrite_without(
-    root: Path, files: Iterable[ActiveFile], prefixes: Sequence[str], run: str
-) -> tuple[list[ActiveFile], list[DataFile]]:
-    """Files to remove and files to add, so that no row is left whose `tp_id` begins with one of the prefixes.
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """Which rows have to go: those of artifacts read again, and those of a range of time."""
+
+    prefixes: Sequence[str] = ()
+    "Of `tp_id`."
+    window: TimeRange | None = None
+
+    def marks(self, rows: pa.Table) -> pa.ChunkedArray:
+        """True for each row that goes."""
+        heads = pc.utf8_slice_codeunits(rows.column("tp_id"), 0, PREFIX_LENGTH)
+        marked = pc.is_in(heads, value_set=pa.array(self.prefixes, pa.string()))
+        if self.window is None:
+            return marked
+        times = rows.column("tp_timestamp")
+        inside = pc.is_valid(times)
+        if self.window.start is not None:
+            inside = pc.and_(inside, pc.greater_equal(times, pa.scalar(self.window.start, times.type)))
+        if self.window.end is not None:
+            inside = pc.and_(inside, pc.less(times, pa.scalar(self.window.end, times.type)))
+        return pc.or_(marked, inside)
+
+    @property
+    def columns(self) -> list[str]:
+        return ["tp_id"] if self.window is None else ["tp_id", "tp_timestamp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What taking rows away does to the files, and how many rows of which artifact it concerns."""
+
+    removed: list[ActiveFile] = field(default_factory=list)
+    added: list[DataFile] = field(default_factory=list)
+    gone: Counter[str] = field(default_factory=Counter)
+    "Rows by prefix of their ids."
+    kept: Counter[tuple[str, date]] = field(default_factory=Counter)
+    "Rows in the files looked at that stay, by prefix and day."
+
+
+def rewrite_without(root: Path, files: Iterable[ActiveFile], doomed: Doomed, run: str) -> Rewritten:
+    """Files to remove and files to add, so that no doomed row is left.
 
     Files without such rows are left alone. Memory holds one row group at a time.
     """
-    gone = pa.array(prefixes, pa.string())
-    removed: list[ActiveFile] = []
-    added: list[DataFile] = []
+    done = Rewritten()
     for file in files:
-        path = f"{file.path.rpartition('/')[0]}/{run}-rewrite-{len(removed) + 1}.parquet"
+        path = f"{file.path.rpartition('/')[0]}/{run}-rewrite-{len(done.removed) + 1}.parquet"
         with reading_file(root / file.path), pq.ParquetFile(root / file.path) as source:
-            groups = range(source.num_row_groups)
-            hits = [_hits(source.read_row_group(g, ["tp_id"]), gone) for g in groups]
-            if not any(pc.any(h).as_py() for h in hits):
+            marks = []
+            for group in range(source.num_row_groups):
+                rows = source.read_row_group(group, doomed.columns)
+                marks.append(doomed.marks(rows))
+                _count(done, rows.column("tp_id"), marks[-1], file.day)
+            if not any(pc.any(mark).as_py() for mark in marks):
                 continue
-            removed.append(file)
-            if not all(pc.all(h).as_py() for h in hits):
-                added.append(_copy_without(source, hits, root, path, file))
-    return removed, added
+            done.removed.append(file)
+            if not all(pc.all(mark).as_py() for mark in marks):
+                done.added.append(_copy_without(source, marks, root, path, file))
+    return done
 
 
-def _hits(rows: pa.Table, gone: pa.Array) -> pa.ChunkedArray:
-    heads = pc.utf8_slice_codeunits(rows.column("tp_id"), 0, PREFIX_LENGTH)
-    return pc.is_in(heads, value_set=gone)
+def _count(done: Rewritten, ids: pa.ChunkedArray, mark: pa.ChunkedArray, day: date) -> None:
+    heads = pc.utf8_slice_codeunits(ids, 0, PREFIX_LENGTH)
+    for entry in pc.value_counts(heads.filter(mark)).to_pylist():
+        done.gone[entry["values"]] += entry["counts"]
+    for entry in pc.value_counts(heads.filter(pc.invert(mark))).to_pylist():
+        done.kept[entry["values"], day] += entry["counts"]
 
 
 def _copy_without(
-    source: pq.ParquetFile, hits: list[pa.ChunkedArray], root: Path, path: str, file: ActiveFile
+    source: pq.ParquetFile, marks: list[pa.ChunkedArray], root: Path, path: str, file: ActiveFile
 ) -> DataFile:
     schema = source.schema_arrow
     with pq.ParquetWriter(root / path, schema, **_options_of(source)) as writer:
-        for group, hit in enumerate(hits):
-            kept = source.read_row_group(group).filter(pc.invert(hit))
+        for group, mark in enumerate(marks):
+            kept = source.read_row_group(group).filter(pc.invert(mark))
             if kept.num_rows:
                 writer.write_table(kept, row_group_size=kept.num_rows)
     metadata = pq.read_metadata(root / path)

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.core.errors import LakeError
-from tailrace.lake import ledger as book
 from tailrace.lake import runs
+from tailrace.lake import segments as book
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.extents import partition_extents, table_extent
 from tailrace.lake.files import DataFile
 from tailrace.lake.intents import Intents, read_ledger
-from tailrace.lake.ledger import Entry
+from tailrace.lake.ledger import Entry, Segment
 from tailrace.lake.paths import Lake
 from tailrace.lake.quarantine import QUARANTINE_SCHEMA, read_quarantine, write_quarantine
 from tailrace.lake.snapshot import snapshot
@@ -156,7 +156,7 @@ def test_schema_widened_by_another_during_a_run(lake: Lake, schema: pa.Schema, w
     writer = writer_for(lake, "r", schema)
     real = Intents.declare
 
-    def widen_meanwhile(self: Intents, segment: book.Segment) -> bool:
+    def widen_meanwhile(self: Intents, segment: Segment) -> bool:
         PartitionWriter(lake, "t", "q", "s", schema.append(pa.field("new", pa.string())))
         return real(self, segment)
 

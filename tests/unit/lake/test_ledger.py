@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tailrace.core.errors import LakeError
-from tailrace.lake import ledger as book
+from tailrace.lake import segments as book
 from tailrace.lake.identity import artifact_prefix
-from tailrace.lake.ledger import Entry, Ledger, Segment
+from tailrace.lake.ledger import Entry, Ledger, Segment, entries_table, prefixes
 
 MakeEntry = Callable[..., Entry]
 
 
 def segment(sequence: int, entries: list[Entry], **more: object) -> Segment:
-    return Segment(sequence, "run", entries=book.entries_table(entries), **more)  # type: ignore[arg-type]
+    return Segment(sequence, "run", entries=entries_table(entries), **more)  # type: ignore[arg-type]
 
 
 def put(directory: Path, segment: Segment) -> None:
@@ -133,14 +133,14 @@ def test_segments_at_or_below_the_fold_are_not_read(tmp_path: Path, make_entry: 
 
 
 def test_prefixes_include_members(make_entry: MakeEntry) -> None:
-    table = book.entries_table([make_entry("a"), make_entry("b", members=("x", "y"))])
+    table = entries_table([make_entry("a"), make_entry("b", members=("x", "y"))])
     expected = {
         artifact_prefix("a"),
         artifact_prefix("b"),
         artifact_prefix("b", "x"),
         artifact_prefix("b", "y"),
     }
-    assert set(book.prefixes(table)) == expected
+    assert set(prefixes(table)) == expected
 
 
 def test_ten_thousand_segments_fold_quickly(tmp_path: Path, make_entry: MakeEntry) -> None:

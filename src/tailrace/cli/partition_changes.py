@@ -1,0 +1,187 @@
+"""`tailrace partition delete|history|restore`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.completing import complete_partitions
+from tailrace.cli.options import Context, output_option, without_spark
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tailrace.cli.listing import Row
+    from tailrace.core import TimeRange
+    from tailrace.lake.paths import Lake
+
+DOOMED = ("name", "rows", "files", "days", "first", "last")
+DONE = ("name", "rows", "undo")
+HISTORY = ("version", "at", "change", "artifacts", "files")
+_SEL = click.argument("names", metavar="SEL...", nargs=-1, required=True, shell_complete=complete_partitions)
+
+
+@click.command("delete")
+@_SEL
+@click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
+@click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
+@click.option("--force", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
+@output_option
+@without_spark()
+def delete(
+    context: Context,
+    names: tuple[str, ...],
+    start: str | None,
+    end: str | None,
+    force: bool,
+    dry_run: bool,
+    output: str,
+) -> None:
+    """Delete rows of partitions, configured or orphaned.
+
+    With a range, its rows go and later collections do not bring them back. Without one, all rows go and the next
+    collection begins anew. `partition restore` undoes either until the files are removed for good.
+    """
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.settings import now, open_lake
+    from tailrace.core import TimeRange, parse_time
+
+    moment = now()
+    window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
+    lake = open_lake(context)
+    doomed = [_doomed(lake, name, window) for name in _matching(lake, names)]
+    if dry_run:
+        show_rows(doomed, DOOMED, output)
+        return
+    _confirm(doomed, force)
+    show_rows([_deleted(context, lake, str(row["name"]), window) for row in doomed], DONE, output)
+
+
+def _matching(lake: Lake, names: tuple[str, ...]) -> list[str]:
+    """Partitions that have rows or were collected once."""
+    from tailrace.cli.holdings import holdings
+    from tailrace.cli.matching import listed
+
+    known = {f"{table}.{extent.partition}" for table, held in holdings(lake).items() for extent in held.partitions}
+    return listed("partition", names, sorted(known))
+
+
+def _doomed(lake: Lake, name: str, window: TimeRange) -> Row:
+    """What the log says of the days that the range touches; of days that it touches in part, no more is known."""
+    import pyarrow.compute as pc
+
+    from tailrace.lake.snapshot import snapshot
+
+    table, _, partition = name.partition(".")
+    files = snapshot(lake, table).files
+    files = files.filter(pc.equal(files.column("tp_partition"), partition))
+    inside = [window.touches(day) for day in files.column("tp_date").to_pylist()]
+    files = files.filter(inside) if inside else files
+    days = sorted(set(files.column("tp_date").to_pylist()))
+    return {
+        "name": name,
+        "rows": pc.sum(files.column("rows")).as_py() or 0,
+        "files": files.num_rows,
+        "days": len(days),
+        "first": days[0] if days else None,
+        "last": days[-1] if days else None,
+    }
+
+
+def _confirm(doomed: list[Row], force: bool) -> None:
+    from tailrace.core import UsageError
+
+    if force:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(
+            "deleting needs a yes, and there is nobody to ask",
+            code="usage.not-confirmed",
+            hint="--force deletes without asking, --dry-run shows what would go",
+        )
+    for row in doomed:
+        what = f"{row['rows']:,} rows in {row['days']:,} days" if row["days"] else "nothing"
+        span = f", {row['first']} to {row['last']}" if row["days"] else ""
+        click.echo(f"{row['name']}: {what}{span}", err=True)
+    click.confirm("Delete?", abort=True, err=True)
+
+
+def _deleted(context: Context, lake: Lake, name: str, window: TimeRange) -> Row:
+    from tailrace.cli.redact import command_line
+    from tailrace.lake.lock import partition_lock
+    from tailrace.lake.undo import erase
+
+    table, _, partition = name.partition(".")
+    before = _rows(lake, name)
+    with partition_lock(lake, table, partition, command_line(sys.argv[1:])):
+        version = erase(lake, table, partition, window)
+    undo = f"{context.command} partition restore {name} --at {version}"
+    return {"name": name, "rows": before - _rows(lake, name), "version": version, "undo": undo}
+
+
+def _rows(lake: Lake, name: str) -> int:
+    from tailrace.core import TimeRange
+
+    return int(str(_doomed(lake, name, TimeRange())["rows"]))
+
+
+@click.command("history")
+@click.argument("name", metavar="TABLE.PARTITION", shell_complete=complete_partitions)
+@output_option
+@without_spark()
+def history(context: Context, name: str, output: str) -> None:
+    """Changes of a partition, newest first; each can be gone back to with `partition restore`."""
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.settings import open_lake
+    from tailrace.lake import undo
+
+    lake = open_lake(context)
+    table, partition = _one(lake, name)
+    commits = undo.history(lake, table, partition)
+    rows: list[Row] = [
+        {"version": c.version, "at": c.at, "change": c.kind, "artifacts": c.artifacts, "files": c.files}
+        for c in commits
+    ]
+    show_rows(rows, HISTORY, output)
+
+
+@click.command("restore")
+@click.argument("name", metavar="TABLE.PARTITION", shell_complete=complete_partitions)
+@click.option("--at", required=True, metavar="VERSION|TIME", help="A version of `partition history`, or a time.")
+@output_option
+@without_spark()
+def restore(context: Context, name: str, at: str, output: str) -> None:
+    """Bring a partition back to what it was: rows and what is known to be collected. Others are not touched."""
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.redact import command_line
+    from tailrace.cli.settings import now, open_lake
+    from tailrace.core import parse_time
+    from tailrace.lake import undo
+    from tailrace.lake.lock import partition_lock
+
+    lake = open_lake(context)
+    table, partition = _one(lake, name)
+    moment: int | datetime = int(at) if at.isdecimal() else parse_time(at, now())
+    with partition_lock(lake, table, partition, command_line(sys.argv[1:])):
+        version = undo.restore(lake, table, partition, moment)
+    full = f"{table}.{partition}"
+    show_rows([{"name": full, "version": version, "rows": _rows(lake, full)}], ("name", "version", "rows"), output)
+
+
+def _one(lake: Lake, name: str) -> tuple[str, str]:
+    """A partition that the lake has ever known: one without rows can be restored too."""
+    from tailrace.cli.matching import chosen
+    from tailrace.core import UsageError
+    from tailrace.lake.intents import partitions
+
+    known = sorted(f"{table}.{partition}" for table, partition in partitions(lake))
+    found = chosen("partition", name, known)
+    if len(found) > 1:
+        raise UsageError(
+            f"'{name}' is more than one partition", code="usage.several-partitions", hint=f"one of {', '.join(found)}"
+        )
+    table, _, partition = found[0].partition(".")
+    return table, partition

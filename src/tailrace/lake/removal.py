@@ -1,0 +1,69 @@
+"""What a change takes away: which files go or are written anew, and what the ledger says of artifacts then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from datetime import date, timedelta
+from itertools import chain
+from pathlib import Path
+
+import pyarrow as pa
+
+from tailrace.core import TimeRange
+from tailrace.lake.ledger import Entry, Ledger, prefixes
+from tailrace.lake.rewrite import ActiveFile, Doomed, Rewritten, rewrite_without
+
+_INSTANT = timedelta(microseconds=1)
+_FIELDS = tuple(f.name for f in fields(Entry))
+
+
+def taken_away(
+    root: Path, files: Sequence[ActiveFile], ledger: Ledger, replaced: Sequence[str], cut: TimeRange | None, label: str
+) -> Rewritten:
+    """Without the rows of artifacts read again, and without those of a range of time."""
+    earlier = ledger.of(replaced)
+    days: set[date] = set(chain.from_iterable(earlier.column("dates").to_pylist()))
+    candidates = [file for file in files if file.day in days or (cut is not None and cut.touches(file.day))]
+    return rewrite_without(root, candidates, Doomed(prefixes(earlier), cut), label) if candidates else Rewritten()
+
+
+def after_cut(ledger: Ledger, taken: Rewritten, cut: TimeRange, read_again: Iterable[Entry]) -> list[Entry]:
+    """The entries of all artifacts that lost rows of the range; those read again keep what lies outside it."""
+    again = {entry.uri: entry for entry in read_again}
+    last = None if cut.end is None else (cut.end - _INSTANT).date()
+    touched = ledger.of_days(cut.start.date() if cut.start else None, last)
+    entries = []
+    for before in map(_entry, touched.select(_FIELDS).to_pylist()):
+        heads = prefixes(pa.table({"uri": [before.uri], "members": [list(before.members)]}))
+        gone = sum(taken.gone[head] for head in heads)
+        dates = {day for day in before.dates if _stays(day, cut, heads, taken)}
+        new = again.pop(before.uri, None)
+        if new is None:
+            entries.append(replace(before, rows=before.rows - gone, dates=tuple(sorted(dates))))
+        else:
+            dates.update(new.dates)
+            rows = before.rows - gone + new.rows
+            entries.append(_since_then(before, replace(new, rows=rows, dates=tuple(sorted(dates)))))
+    return [*entries, *again.values()]
+
+
+def _stays(day: date, cut: TimeRange, heads: Sequence[str], taken: Rewritten) -> bool:
+    return not cut.touches(day) or any(taken.kept[head, day] for head in heads)
+
+
+def _since_then(before: Entry, new: Entry) -> Entry:
+    """The range that was asked for, then and now."""
+    starts = [time for time in (before.taken_from, new.taken_from) if time is not None]
+    ends = [time for time in (before.taken_to, new.taken_to) if time is not None]
+    return replace(
+        new,
+        taken_from=min(starts) if len(starts) == len((before, new)) else None,
+        taken_to=max(ends) if len(ends) == len((before, new)) else None,
+    )
+
+
+def _entry(row: dict[str, object]) -> Entry:
+    given = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    given |= {name: () for name in ("dates", "members") if given[name] is None}
+    return Entry(**given)  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+"""Ledger segments and their folds as files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.core.errors import LakeError, one_line
+from tailrace.lake.ledger import ENTRY_SCHEMA, LEDGER_SCHEMA, RESTORE, RESTORED, Ledger, Segment
+from tailrace.lake.objects import put
+
+FOLD_EVERY = 64
+"Segments that may lie behind the last fold before a new one is written."
+PLAIN_ROWS = 1000
+_HEADER = b"tailrace.segment"
+_FOLD = "fold-"
+
+
+def segment_path(directory: Path, sequence: int) -> Path:
+    return directory / f"{sequence:012d}.parquet"
+
+
+def segment_numbers(directory: Path) -> list[int]:
+    """All segments that exist, in order."""
+    if not directory.is_dir():
+        return []
+    return sorted(int(p.stem) for p in directory.iterdir() if p.suffix == ".parquet" and p.stem.isdigit())
+
+
+def segment_bytes(segment: Segment) -> bytes:
+    """A segment as Parquet: entries as rows, the rest in the footer."""
+    header = {f.name: getattr(segment, f.name) for f in fields(segment) if f.name != "entries"}
+    return _parquet(segment.entries, header)
+
+
+def read_segment(directory: Path, sequence: int) -> Segment:
+    """One segment, valid or not."""
+    path = segment_path(directory, sequence)
+    try:
+        entries, header = _read(path)
+    except FileNotFoundError:
+        raise _damaged(path, f"ledger segment {sequence} is missing") from None
+    if entries.schema != ENTRY_SCHEMA:
+        raise _damaged(path, "not a ledger segment: its columns are others")
+    return Segment(**_with_tuples(header), entries=entries)
+
+
+def load_ledger(directory: Path, decided: int, is_last_valid: bool) -> Ledger:
+    """Fold of the segments up to `decided`; the last one counts only if its commit said so."""
+    last = decided if is_last_valid else decided - 1
+    ledger = _read_fold(directory, last)
+    tail: list[Segment] = []
+    for sequence in range(ledger.sequence + 1, last + 1):
+        segment = read_segment(directory, sequence)
+        if segment.kind == RESTORE:
+            ledger = replace(load_ledger(directory, int(segment.notes[RESTORED]), True), sequence=sequence)
+            tail = []
+        else:
+            tail.append(segment)
+    return ledger.fold(tail)
+
+
+def write_fold(directory: Path, ledger: Ledger, owner: str) -> None:
+    """Keep the fold, so that later runs read only what came after; and the one before, for readers."""
+    header = {"sequence": ledger.sequence, "quarantine": ledger.quarantine, "notes": ledger.notes}
+    put(directory / f"{_FOLD}{ledger.sequence:012d}.parquet", _parquet(ledger.entries, header), owner)
+    for old in sorted(directory.glob(f"{_FOLD}*.parquet"))[:-2]:
+        old.unlink(missing_ok=True)
+
+
+def last_fold(directory: Path) -> int:
+    """Sequence of the newest fold, 0 without one."""
+    return max(_folds(directory), default=0)
+
+
+def _folds(directory: Path) -> Iterator[int]:
+    for path in directory.glob(f"{_FOLD}*.parquet"):
+        yield int(path.stem.removeprefix(_FOLD))
+
+
+def _read_fold(directory: Path, last: int) -> Ledger:
+    for sequence in sorted((n for n in _folds(directory) if n <= last), reverse=True):
+        try:
+            entries, header = _read(directory / f"{_FOLD}{sequence:012d}.parquet")
+        except FileNotFoundError:
+            continue
+        if entries.schema != LEDGER_SCHEMA:
+            continue  # of another version: the segments say the same
+        return Ledger(**_with_tuples(header), entries=entries)
+    return Ledger()
+
+
+def _parquet(entries: pa.Table, header: Mapping[str, Any]) -> bytes:
+    sink = pa.BufferOutputStream()
+    table = entries.replace_schema_metadata({_HEADER: json.dumps(header).encode()})
+    # Most segments hold a few artifacts, and plain pages are read three times as fast.
+    is_large = entries.num_rows > PLAIN_ROWS
+    compression = "zstd" if is_large else "none"
+    pq.write_table(table, sink, compression=compression, use_dictionary=is_large, write_statistics=False)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    data = path.read_bytes()
+    try:
+        table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
+        header: dict[str, Any] = json.loads(table.schema.metadata[_HEADER])
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
+        raise _damaged(path, f"not a ledger file: {one_line(error)}") from error
+    return table.replace_schema_metadata(None), header
+
+
+def _damaged(path: Path, message: str) -> LakeError:
+    hint = "restore the file from a backup of the workspace's `meta` directory"
+    return LakeError(message, code="lake.damaged-ledger", where=str(path), hint=hint)
+
+
+def _with_tuples(header: dict[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in header.items()}

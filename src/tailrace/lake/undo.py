@@ -1,0 +1,147 @@
+"""Taking rows of a partition away, and bringing a partition back to what it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from tailrace.core import TimeRange
+from tailrace.core.errors import LakeError, UsageError
+from tailrace.lake.commit import Change, PartitionWriter
+from tailrace.lake.files import DataFile, stats_json
+from tailrace.lake.intents import decided_at
+from tailrace.lake.ledger import RESET, RESTORE, RESTORED
+from tailrace.lake.paths import Lake
+from tailrace.lake.rewrite import ActiveFile
+from tailrace.lake.runs import new_run_id
+from tailrace.lake.segments import read_segment
+from tailrace.lake.snapshot import active_files
+from tailrace.lake.table import open_table, stored_schema
+from tailrace.lake.types import schema_fingerprint
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """One change of a partition, as its history tells it."""
+
+    version: int
+    at: datetime
+    kind: str
+    "`collect`, `delete`, `reset`, `restore`, `settle`; `void` for what recovery refused."
+    artifacts: int
+    files: int
+    "Data files that it added."
+
+
+def history(lake: Lake, table: str, partition: str) -> list[Commit]:
+    """Changes of a partition, newest first, as far back as the log goes."""
+    directory = lake.meta("ledger", table, partition)
+    found = []
+    for commit in open_table(lake.table_root(table)).history():
+        if commit.get("tailrace.partition") != partition:
+            continue
+        segment = read_segment(directory, int(commit["tailrace.sequence"]))
+        kind, entries, files = segment.kind, segment.entries.num_rows, len(segment.files)
+        found.append(Commit(commit["version"], _moment(commit["timestamp"]), kind, entries, files))
+    return found
+
+
+@contextmanager
+def changing(lake: Lake, table: str, partition: str) -> Iterator[PartitionWriter]:
+    """A hand on a partition that needs no configuration; the caller holds its lock."""
+    schema = stored_schema(lake, table)
+    if schema is None:
+        raise LakeError(f"there is no table {table} in the lake", code="lake.no-table", where=str(lake.data_root))
+    writer = PartitionWriter(lake, table, partition, new_run_id(), schema)
+    writer.recover()
+    try:
+        yield writer
+    finally:
+        writer.finish()
+
+
+def erase(lake: Lake, table: str, partition: str, window: TimeRange) -> int:
+    """Take away the rows of a range; without bounds everything, and then the ledger forgets that it was collected.
+
+    Returns the version of the table before.
+    """
+    whole = window == TimeRange()
+    change = Change([], only=frozenset(), kind=RESET) if whole else Change([], cut=window, kind="delete")
+    with changing(lake, table, partition) as writer:
+        before = writer.version
+        writer.commit(change)
+    return before
+
+
+def restore(lake: Lake, table: str, partition: str, at: int | datetime) -> int:
+    """Bring a partition back to a version of its table, or to a moment; returns that version."""
+    from deltalake import DeltaTable
+
+    root = lake.table_root(table)
+    version = at if isinstance(at, int) else _version_at(open_table(root), at)
+    try:
+        then = DeltaTable(str(root), version=version)
+    except Exception as error:
+        raise _no_version(table, version, open_table(root)) from error
+    wanted = active_files(then, partition)
+    notes = {RESTORED: str(decided_at(then, partition))}
+    stays = frozenset(file.path for file in wanted)
+    with changing(lake, table, partition) as writer:
+        now = {file.path for file in writer.active()}
+        back = [_data_file(root, file) for file in wanted if file.path not in now]
+        writer.commit(Change([], brought_back=back, only=stays, kind=RESTORE, notes=notes))
+    return version
+
+
+def _data_file(root: Path, file: ActiveFile) -> DataFile:
+    path = root / file.path
+    try:
+        metadata = pq.read_metadata(path)
+    except FileNotFoundError:
+        raise LakeError(
+            "a file of that version has been deleted for good",
+            code="lake.vacuumed",
+            where=str(path),
+            hint="versions can be restored until their files are vacuumed: choose a later one",
+        ) from None
+    stored = metadata.schema.to_arrow_schema()
+    return DataFile(
+        file.path,
+        file.size,
+        file.partition,
+        file.index,
+        file.day,
+        metadata.num_rows,
+        stats_json(metadata, stored),
+        schema_fingerprint(stored),
+    )
+
+
+def _version_at(delta: DeltaTable, moment: datetime) -> int:
+    commits: Iterable[dict[str, int]] = delta.history()
+    version = next((c["version"] for c in commits if _moment(c["timestamp"]) <= moment), None)
+    if version is None:
+        raise UsageError(
+            f"the table has no version as old as {moment:%Y-%m-%d %H:%M:%S}",
+            code="usage.no-such-version",
+            hint="`tailrace partition history` lists those there are",
+        )
+    return version
+
+
+def _no_version(table: str, version: int, delta: DeltaTable) -> UsageError:
+    hint = f"the last one is {delta.version()}; `tailrace partition history` lists them"
+    return UsageError(f"table {table} has no version {version}", code="usage.no-such-version", hint=hint)
+
+
+def _moment(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).replace(tzinfo=None)

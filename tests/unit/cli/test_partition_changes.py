@@ -1,0 +1,81 @@
+"""Deleting, looking back and restoring, as typed."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from logfiles import access_lines, today, write
+from world import World
+
+from tailrace.cli.main import cli
+from tailrace.lake.lock import partition_lock
+
+NAME = "nginx_access_log.p"
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    for back in range(3):
+        write(tmp_path / "logs" / f"{back}.log", access_lines(today() - timedelta(days=back), 24))
+    made = World(tmp_path / "home")
+    made.collect_one("nginx_access_log", f"{tmp_path}/logs")
+    return made
+
+
+def run(world: World, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["--home", str(world.home), "partition", *arguments])
+
+
+def told(world: World, *arguments: str) -> Any:
+    done = run(world, *arguments, "--output", "json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+def count(world: World) -> int:
+    return world.query("select count(*) from nginx_access_log")[0][0]
+
+
+def test_nothing_goes_in_a_dry_run(world: World) -> None:
+    (row,) = told(world, "delete", "p", "--from", str(today()), "--dry-run")
+    assert row == {"name": NAME, "rows": 24, "files": 1, "days": 1, "first": str(today()), "last": str(today())}
+    assert count(world) == 72
+
+
+def test_nobody_is_asked_without_a_terminal(world: World) -> None:
+    done = run(world, "delete", "p")
+    assert done.exception is not None
+    assert getattr(done.exception, "code", None) == "usage.not-confirmed"
+    assert count(world) == 72
+
+
+def test_a_range_goes_and_comes_back(world: World) -> None:
+    (row,) = told(world, "delete", "nginx*.p", "--to", f"{today()}T12:00:00", "--force")
+    assert (row["rows"], count(world)) == (60, 12)
+    assert row["undo"].endswith(f"partition restore {NAME} --at {row['version']}")
+    assert [c["change"] for c in told(world, "history", "p")] == ["delete", "collect"]
+    (row,) = told(world, "restore", NAME, "--at", str(row["version"]))
+    assert (row["rows"], count(world)) == (72, 72)
+
+
+def test_all_of_an_orphan(world: World) -> None:
+    world.write_config("")
+    (row,) = told(world, "delete", NAME, "--force")
+    assert (row["rows"], count(world)) == (72, 0)
+    assert run(world, "list").exit_code == 0
+    (row,) = told(world, "restore", "p", "--at", str(row["version"]))
+    assert count(world) == 72
+
+
+def test_wrong_names_and_locks(world: World) -> None:
+    for arguments in (("delete", "q", "--force"), ("history", "q"), ("restore", "q", "--at", "1")):
+        assert getattr(run(world, *arguments).exception, "code", None) == "usage.unknown-partition"
+    with partition_lock(world.lake, "nginx_access_log", "p", "another"):
+        done = run(world, "delete", "p", "--force")
+        assert getattr(done.exception, "exit_code", None) == 6
+    assert count(world) == 72
