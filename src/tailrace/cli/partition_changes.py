@@ -133,7 +133,10 @@ def _rows(lake: Lake, name: str) -> int:
 @output_option
 @without_spark()
 def history(context: Context, name: str, output: str) -> None:
-    """Changes of a partition, newest first; each can be gone back to with `partition restore`."""
+    """Changes of a partition, newest first.
+
+    `partition restore` goes back to any of them.
+    """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.settings import open_lake
     from tailrace.lake import undo
@@ -154,7 +157,10 @@ def history(context: Context, name: str, output: str) -> None:
 @output_option
 @without_spark()
 def restore(context: Context, name: str, at: str, output: str) -> None:
-    """Bring a partition back to what it was: rows and what is known to be collected. Others are not touched."""
+    """Bring a partition back to what it was.
+
+    That is its rows, and what is known to be collected; other partitions are not touched.
+    """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.redact import command_line
     from tailrace.cli.settings import now, open_lake
