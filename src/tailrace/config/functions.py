@@ -206,6 +206,15 @@ def _split(around: Surroundings, _: str, separator: Value, text: Value) -> Value
     return list(_text(text).split(_text(separator))) if separator else list(_text(text))
 
 
+def _replace(around: Surroundings, _: str, text: Value, part: Value, by: Value) -> Value:
+    old, new = _text(part), _text(by)
+    if not old:
+        raise ValueError("the text to replace is empty")
+    if _text(text).count(old) * len(new) > _MAX_TEXT:
+        raise ValueError(f"the result is longer than {_MAX_TEXT} letters")
+    return _text(text).replace(old, new)
+
+
 def _coalesce(around: Surroundings, _: str, *values: Value) -> Value:
     for value in values:
         if value is not None and value != "":
@@ -241,6 +250,7 @@ FUNCTIONS: dict[str, tuple[Function, int, int]] = {
     "format": (_format, 1, _MANY),
     "join": (_join, 2, _MANY),
     "split": (_split, 2, 2),
+    "replace": (_replace, 3, 3),
     "lower": (lambda around, _, text: _text(text).lower(), 1, 1),
     "upper": (lambda around, _, text: _text(text).upper(), 1, 1),
     "coalesce": (_coalesce, 1, _MANY),
@@ -261,6 +271,7 @@ SIGNATURES = {
     "format": "format(pattern, value, …)",
     "join": "join(separator, list, …)",
     "split": "split(separator, text)",
+    "replace": "replace(text, part, by)",
     "lower": "lower(text)",
     "upper": "upper(text)",
     "coalesce": "coalesce(value, …)",

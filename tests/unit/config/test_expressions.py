@@ -86,6 +86,7 @@ def test_values(value, expression, expected):
         ('format("%s-%03d-%.1f-%v%%", "a", 7, 2, true)', "a-007-2.0-true%"),
         ('join(",", ["a", 1])', "a,1"),
         ('split(",", "a,b")', ["a", "b"]),
+        ('replace("a.b.c", ".", "/")', "a/b/c"),
         ('lower("AB")', "ab"),
         ('upper("ab")', "AB"),
         ('coalesce(null, "", "x")', "x"),
