@@ -43,11 +43,13 @@ class World:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
 
-    def collect(self, *selectors: str, window: TimeRange | None = None) -> list[PartitionReport]:
+    def collect(
+        self, *selectors: str, window: TimeRange | None = None, overwrite: bool = False
+    ) -> list[PartitionReport]:
         patch = pytest.MonkeyPatch()
         patch.setattr(collecting, "run_units", self.run)
         config = self.config()
-        options = collecting.CollectOptions(window or TimeRange())
+        options = collecting.CollectOptions(window or TimeRange(), overwrite=overwrite)
         try:
             run = collecting.Collection(self.lake, config, options, lambda: None, Silent())  # type: ignore[arg-type,return-value]
             return run.collect(select(config, selectors))

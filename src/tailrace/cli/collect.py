@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 @click.argument("selectors", metavar="[SEL]...", nargs=-1, shell_complete=complete_selectors)
 @click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
 @click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
+@click.option("--overwrite", is_flag=True, help="Collect the range again; its rows are replaced in one commit.")
+@click.option("--dry-run", is_flag=True, help="Show what would be collected, by day, and collect nothing.")
 @click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Exit 4 when more rows are quarantined.")
 @report_option
 @click.option("--progress/--no-progress", default=None, help="Live progress; by default on a terminal only.")
@@ -36,6 +38,8 @@ def command(
     selectors: tuple[str, ...],
     start: str | None,
     end: str | None,
+    overwrite: bool,
+    dry_run: bool,
     max_errors: int | None,
     output: str,
     progress: bool | None,
@@ -50,24 +54,32 @@ def command(
     """
     from tailrace.cli.settings import load_config, now, open_lake, session_options
     from tailrace.cli.summary import exit_code, note_nothing_found, print_summary, shown_progress
-    from tailrace.core import TimeRange, parse_time
+    from tailrace.core import TimeRange, UsageError, parse_time
 
     moment, began = now(), time.monotonic()
     window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
+    if overwrite and start is None:
+        raise UsageError(
+            "--overwrite needs --from", code="usage.overwrite-what", hint="say which rows are replaced: --from T-7d"
+        )
+    if dry_run:
+        from tailrace.cli.preview import show_preview
+
+        sys.exit(show_preview(context, selectors, window, output, overwrite=overwrite))
     with LazySession(session_options(context)) as spark:
         config = load_config(context)
-        specs = _chosen(config, selectors, context)
+        specs = chosen_partitions(config, selectors, context)
         lake = open_lake(context, config)
         visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
         with shown_progress(visible, context) as display:
-            reports = collect(lake, config, specs, window, spark, display)
+            reports = collect(lake, config, specs, window, spark, display, overwrite=overwrite)
     note_nothing_found(reports, specs)
     if not context.quiet or output == "json":
         print_summary(reports, output, context, time.monotonic() - began)
     sys.exit(exit_code(reports, max_errors))
 
 
-def _chosen(config: Config, selectors: tuple[str, ...], context: Context) -> list[PartitionSpec]:
+def chosen_partitions(config: Config, selectors: tuple[str, ...], context: Context) -> list[PartitionSpec]:
     from tailrace.cli.layers import config_layers, user_directory
     from tailrace.config import require_available, select
     from tailrace.core import UsageError
@@ -94,12 +106,14 @@ def collect(
     window: TimeRange,
     spark: LazySession,
     display: Progress,
+    *,
+    overwrite: bool = False,
 ) -> list[PartitionReport]:
     """Runs a collection on a session that starts while the sources are being listed."""
     from tailrace.cli.redact import command_line
     from tailrace.pipeline.collect import Collection, CollectOptions
 
-    chosen = CollectOptions(window, command_line(sys.argv[1:]), os.cpu_count() or 2)
+    chosen = CollectOptions(window, command_line(sys.argv[1:]), os.cpu_count() or 2, overwrite)
     collection = Collection(lake, config, chosen, spark.get, display)
     try:
         return collection.collect(specs)

@@ -32,9 +32,9 @@ def after_cut(ledger: Ledger, taken: Rewritten, cut: TimeRange, read_again: Iter
     """The entries of all artifacts that lost rows of the range; those read again keep what lies outside it."""
     again = {entry.uri: entry for entry in read_again}
     last = None if cut.end is None else (cut.end - _INSTANT).date()
-    touched = ledger.of_days(cut.start.date() if cut.start else None, last)
+    touched = ledger.of_days(cut.start.date() if cut.start else None, last).column("uri").to_pylist()
     entries = []
-    for before in map(_entry, touched.select(_FIELDS).to_pylist()):
+    for before in map(_entry, ledger.of({*touched, *again}).select(_FIELDS).to_pylist()):
         heads = prefixes(pa.table({"uri": [before.uri], "members": [list(before.members)]}))
         gone = sum(taken.gone[head] for head in heads)
         dates = {day for day in before.dates if _stays(day, cut, heads, taken)}

@@ -7,26 +7,23 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import TYPE_CHECKING
 
 from tailrace.config.model import Config, PartitionSpec
 from tailrace.config.tables import tables_for
-from tailrace.core import ConfigError, LakeError, Table, TailraceError, TimeRange
+from tailrace.core import ConfigError, LakeError, TailraceError, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.core.errors import one_line
 from tailrace.lake.commit import PartitionWriter
-from tailrace.lake.intents import read_ledger
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.snapshot import tables
-from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.failure import JVM_DIED, spark_failure
-from tailrace.pipeline.job import Job, Unit, UnitResult, recipe_of
-from tailrace.pipeline.listing import Listed, Listing
+from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.plan import by_day, plan_groups
-from tailrace.pipeline.prepare import LOOK_BACK, full_table, listing_window, range_notes, still_to_read
+from tailrace.pipeline.prepare import Survey, all_again, range_notes, still_to_read, survey
 from tailrace.pipeline.publish import Done, Publisher
 from tailrace.pipeline.report import PartitionReport, Progress, Trouble
 from tailrace.pipeline.spark import run_units
@@ -46,6 +43,8 @@ class CollectOptions:
     window: TimeRange = EVERYTHING
     command: str = "tailrace collect"
     cores: int = 2
+    overwrite: bool = False
+    "The rows of the window are replaced, whatever was collected before."
 
 
 @dataclass(slots=True)
@@ -128,27 +127,23 @@ class Collection:
 
     def _prepare(self, spec: PartitionSpec, report: PartitionReport, held: ExitStack, began: float) -> _Active | None:
         """Lists, plans and sends the jobs of one partition; None when its sources hold nothing at all."""
-        table = tables_for(self.config, spec.table)
-        now = datetime.now(UTC).replace(tzinfo=None)
-        self._check_name(table.name, spec)
-        ledger = read_ledger(self.lake, table.name, spec.name)
-        workspace = self.config.workspace(self.lake.workspace)
-        back = spec.lookback or (workspace and workspace.lookback) or LOOK_BACK
-        window = listing_window(self.options.window, ledger, now, back)
-        listing = Listing(spec, table, ledger, report, self.lake)
-        listed = listing.look(window, now, again=self.options.window.start is not None)
-        table = full_table(self.config, spec, self.lake, listed)
-        check_expressions(table, spec, self.config)
+        asked, overwrite = self.options.window, self.options.overwrite
+        self._check_name(tables_for(self.config, spec.table).name, spec)
+        found = survey(self.config, self.lake, spec, asked, report, overwrite=overwrite)
         run = new_run_id()
-        writer = PartitionWriter(self.lake, table.name, spec.name, run, arrow_schema(table))
+        writer = PartitionWriter(self.lake, found.table.name, spec.name, run, arrow_schema(found.table))
         writer.recover()
-        publisher = Publisher(spec, writer, report, range_notes(window, ledger), listed.settles)
+        notes = range_notes(found.window, found.ledger)
+        publisher = Publisher(spec, writer, report, notes, found.listed.settles, asked if overwrite else None)
         active = _Active(report, publisher, held, began)
-        recipes = [recipe_of(table, fmt, spec.filter) for fmt in listed.formats]
-        wanted = still_to_read(listed.artifacts, publisher.known, self.options.window, recipes)
+        artifacts = found.listed.artifacts
+        if overwrite:
+            wanted = all_again(artifacts, publisher.known, asked)
+        else:
+            wanted = still_to_read(artifacts, publisher.known, asked, found.recipes)
         ready: list[_Sent] = []
         for rows, items in wanted.items():
-            job = self._job(spec, table, listed, run, now, rows)
+            job = self._job(spec, found, run, rows)
             report.wanted += len(items)
             report.wanted_bytes += sum(w.artifact.size for w in items)
             for group in plan_groups(items, self.options.cores, active.numbers):
@@ -170,14 +165,15 @@ class Collection:
                 hint="SQL does not tell upper case from lower: use the lake's spelling, or another name",
             )
 
-    def _job(self, spec: PartitionSpec, table: Table, listed: Listed, run: str, now: datetime, rows: TimeRange) -> Job:
+    def _job(self, spec: PartitionSpec, found: Survey, run: str, rows: TimeRange) -> Job:
+        table = found.table
         return Job(
             table=table,
             partition=spec.name,
-            formats=listed.formats,
-            sources=listed.sources,
+            formats=found.listed.formats,
+            sources=found.listed.sources,
             run=run,
-            started=now,
+            started=found.now,
             table_root=str(self.lake.table_root(table.name)),
             quarantine_root=str(self.lake.meta("quarantine", table.name, spec.name)),
             window=rows,
@@ -261,7 +257,7 @@ class Collection:
         with active.held:
             try:
                 if not active.may_write:
-                    active.publisher.settle()
+                    active.publisher.conclude()
                 active.publisher.writer.finish(may_write=active.may_write)
             except OSError as error:
                 message = f"cannot clear away temporary files: {error.strerror or one_line(error)}"

@@ -3,19 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, time, timedelta
 
 from tailrace.config.model import Config, PartitionSpec
 from tailrace.config.tables import tables_for
 from tailrace.core import Table, TimeRange
+from tailrace.lake.intents import read_ledger
 from tailrace.lake.ledger import Known, Ledger
 from tailrace.lake.paths import Lake
 from tailrace.lake.table import stored_schema
+from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.infer import with_inferred
-from tailrace.pipeline.listing import Listed
+from tailrace.pipeline.job import recipe_of
+from tailrace.pipeline.listing import Listed, Listing
 from tailrace.pipeline.plan import Wanted
+from tailrace.pipeline.report import PartitionReport
 
 LOOK_BACK = timedelta(days=30)
+_INSTANT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What is known before anything is read."""
+
+    table: Table
+    "With every column spelled out."
+    now: datetime
+    ledger: Ledger
+    window: TimeRange
+    "Where artifacts were looked for."
+    listed: Listed
+    recipes: tuple[str, ...]
+    "By number of the source."
+
+
+def survey(
+    config: Config, lake: Lake, spec: PartitionSpec, asked: TimeRange, report: PartitionReport, *, overwrite: bool
+) -> Survey:
+    """Reads the ledger and lists the sources of one partition."""
+    table = tables_for(config, spec.table)
+    now = datetime.now(UTC).replace(tzinfo=None)
+    ledger = read_ledger(lake, table.name, spec.name)
+    workspace = config.workspace(lake.workspace)
+    back = spec.lookback or (workspace and workspace.lookback) or LOOK_BACK
+    window = listing_window(asked, ledger, now, back)
+    again = asked.start is not None or overwrite
+    listing = Listing(spec, table, ledger, report, lake)
+    listed = listing.look(_days_of(window, ledger) if overwrite else window, now, again=again)
+    table = full_table(config, spec, lake, listed)
+    check_expressions(table, spec, config)
+    recipes = tuple(recipe_of(table, fmt, spec.filter) for fmt in listed.formats)
+    return Survey(table, now, ledger, window, listed, recipes)
+
+
+def _days_of(window: TimeRange, ledger: Ledger) -> TimeRange:
+    """The window, and the days of artifacts that have rows in it: a day's first rows may lie in yesterday's file."""
+    last = None if window.end is None else (window.end - _INSTANT).date()
+    touched = ledger.of_days(window.start.date() if window.start else None, last)
+    days = [datetime.combine(day, time.min) for day in touched.column("day").to_pylist() if day is not None]
+    start = None if window.start is None else min([window.start, *days])
+    end = None if window.end is None else max([window.end, *(day + timedelta(days=1) for day in days)])
+    return TimeRange(start, end)
 
 
 def listing_window(asked: TimeRange, ledger: Ledger, now: datetime, back: timedelta = LOOK_BACK) -> TimeRange:
@@ -45,6 +95,16 @@ def still_to_read(
         rows = asked if before is None else _rows_to_read(item, before, asked, recipes[item.source])
         if rows is not None:
             wanted.setdefault(rows, []).append(item)
+    return wanted
+
+
+def all_again(listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange) -> dict[TimeRange, list[Wanted]]:
+    """Everything in the range; what has changed since is read as far as it was read before, too."""
+    wanted: dict[TimeRange, list[Wanted]] = {}
+    for item in listed:
+        before = known.get(item.artifact.uri)
+        changed = before is not None and before.version != item.artifact.version
+        wanted.setdefault(_hull(before, asked) if before and changed else asked, []).append(item)
     return wanted
 
 

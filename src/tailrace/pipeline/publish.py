@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import pyarrow as pa
 
 from tailrace.config.model import PartitionSpec
-from tailrace.core import Artifact
+from tailrace.core import Artifact, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile
@@ -33,19 +33,49 @@ class Publisher:
         report: PartitionReport,
         notes: Mapping[str, str],
         settles: Mapping[str, str],
+        overwrites: TimeRange | None = None,
     ) -> None:
         self.spec, self.writer, self.report, self.notes = spec, writer, report, notes
         self.settles = settles
         "Notes that are true only if everything that was listed has been committed."
+        self.overwrites = overwrites
+        "The range whose rows are replaced, all in one commit at the end."
+        self.held: list[Done] = []
         self.known = writer.ledger().known()
         self.days: set[date] = set()
         self.indexes: set[str] = set()
         self.shrunk = 0
 
     def publish(self, done: Sequence[Done]) -> None:
-        """One commit of everything that these units wrote."""
-        if not done:
+        """One commit of everything that these units wrote; what overwrites waits until all is there."""
+        if self.overwrites is not None:
+            self.held.extend(done)
+        elif done:
+            self._commit(done)
+
+    def conclude(self) -> None:
+        """All jobs have come back."""
+        if self.overwrites is not None:
+            self._overwrite(self.overwrites)
+        elif self.settles and self.report.clean and not self.report.failed:
+            # Later runs need not list again what came through whole; what failed has to be found again.
+            self.writer.commit(Change([], kind="settle", notes={**self.notes, **self.settles}))
+
+    def _overwrite(self, window: TimeRange) -> None:
+        failed = [o for _, _, result in self.held for o in result.outcomes if o.status == "failed"]
+        if failed:
+            why = f"{failed[0].uri}: {failed[0].reason}"
+        elif not self.report.clean:
+            why = "not everything could be read"
+        elif not self.held:
+            why = "the sources hold nothing in this range; `tailrace partition delete` deletes"
+        else:
+            self._commit(self.held, window)
             return
+        message = f"nothing was overwritten, the earlier rows are kept: {why}"
+        self.report.troubles.append(Trouble(self.report.name, message, "collect.not-overwritten"))
+
+    def _commit(self, done: Sequence[Done], cut: TimeRange | None = None) -> None:
         entries = [e for job, unit, result in done for e in self._entries(job, unit, result)]
         fingerprint = schema_fingerprint(arrow_schema(done[0][0].table))
         files = [
@@ -53,20 +83,17 @@ class Publisher:
             for job, _, result in done
             for f in result.files
         ]
-        replaced = [e.uri for e in entries if e.status != "failed" and e.uri in self.known]
+        # Within an overwritten range its rows go anyway; what an artifact has outside it stays.
+        whole = {a.uri for job, unit, _ in done for a in unit.artifacts if cut is None or job.window != cut}
+        replaced = [e.uri for e in entries if e.status != "failed" and e.uri in self.known and e.uri in whole]
         quarantine = [name for _, _, result in done for name in result.quarantine]
-        self.writer.commit(Change(entries, files, quarantine, replaced, notes=self.notes))
+        self.writer.commit(Change(entries, files, quarantine, replaced, cut, notes=self.notes))
         for _, unit, result in done:
             self._count(unit, result.outcomes)
         self.report.files += len(files)
         self.report.bytes += sum(f.size for f in files)
         self._note_days(f.day for f in files)
         self._note_indexes(f.index for f in files)
-
-    def settle(self) -> None:
-        """Later runs need not list again what came through whole; what failed has to be found again."""
-        if self.settles and self.report.clean and not self.report.failed:
-            self.writer.commit(Change([], kind="settle", notes={**self.notes, **self.settles}))
 
     def _entries(self, job: Job, unit: Unit, result: UnitResult) -> Iterable[Entry]:
         now = datetime.now(UTC).replace(tzinfo=None)

@@ -1,0 +1,70 @@
+"""`tailrace collect --dry-run`: what would be read, by day; no JVM, no lock, nothing written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.options import Context
+
+if TYPE_CHECKING:
+    from tailrace.cli.listing import Row
+    from tailrace.config import Config, PartitionSpec
+    from tailrace.core import TimeRange
+    from tailrace.lake.paths import Lake
+    from tailrace.pipeline.report import PartitionReport
+
+COLUMNS = ("partition", "day", "artifacts", "size", "new", "again")
+
+
+def show_preview(
+    context: Context, selectors: tuple[str, ...], window: TimeRange, output: str, *, overwrite: bool
+) -> int:
+    """Prints the preview; returns the exit code."""
+    from tailrace.cli.collect import chosen_partitions
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.settings import load_config, open_lake
+    from tailrace.core import TailraceError
+    from tailrace.pipeline.report import PartitionReport
+
+    config = load_config(context)
+    lake = open_lake(context, config)
+    rows: list[Row] = []
+    code = 0
+    for spec in chosen_partitions(config, selectors, context):
+        report = PartitionReport(spec.full_name)
+        try:
+            rows += _days(config, lake, spec, window, report, overwrite)
+        except TailraceError as error:
+            click.echo(f"{spec.full_name}: {error}", err=True)
+            code = max(code, error.exit_code)
+        for trouble in report.troubles:
+            click.echo(f"{trouble.where}: {trouble.message}", err=True)
+            code = max(code, 5)
+    show_rows(rows, COLUMNS, output)
+    return code
+
+
+def _days(
+    config: Config, lake: Lake, spec: PartitionSpec, window: TimeRange, report: PartitionReport, overwrite: bool
+) -> list[Row]:
+    from tailrace.pipeline.prepare import all_again, still_to_read, survey
+
+    found = survey(config, lake, spec, window, report, overwrite=overwrite)
+    known = found.ledger.known()
+    artifacts = found.listed.artifacts
+    if overwrite:
+        wanted = all_again(artifacts, known, window)
+    else:
+        wanted = still_to_read(artifacts, known, window, found.recipes)
+    days: dict[str, Row] = {}
+    for item in (item for items in wanted.values() for item in items):
+        day = str(item.artifact.day or "unknown")
+        row = days.setdefault(
+            day, {"partition": spec.full_name, "day": day, "artifacts": 0, "size": 0, "new": 0, "again": 0}
+        )
+        kind = "again" if item.artifact.uri in known else "new"
+        for name, more in (("artifacts", 1), ("size", item.artifact.size), (kind, 1)):
+            row[name] = int(str(row[name])) + more
+    return [days[day] for day in sorted(days, reverse=True)]
