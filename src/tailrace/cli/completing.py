@@ -57,14 +57,17 @@ def complete_selectors(context: click.Context, parameter: click.Parameter, incom
 def complete_kinds(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """Kinds of source, and configured sources."""
     from tailrace.config.declare_sources import KINDS
+    from tailrace.core.plugins import offered
 
-    return _beginning(incomplete, {*KINDS, *(".".join(b.labels) for b in _blocks(context) if b.kind == "source")})
+    return _beginning(
+        incomplete, {*KINDS, *offered("source"), *(".".join(b.labels) for b in _blocks(context) if b.kind == "source")}
+    )
 
 
 def _tables(context: click.Context) -> Iterable[str]:
-    from tailrace.core.registry import table_names
+    from tailrace.core.registry import all_table_names
 
-    yield from table_names()
+    yield from all_table_names()
     yield from (b.labels[0] for b in _blocks(context) if b.kind == "table")
     yield from (name.partition(".")[0] for name in _stored(context))
 

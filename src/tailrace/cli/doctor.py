@@ -39,7 +39,7 @@ def command(context: Context, output: str) -> None:
     """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM."""
     from tailrace.cli.redact import redacted
 
-    checks = (_python, _java, _spark, _home, _config, _partitions, _lake)
+    checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, _lake)
     found = [finding for check in checks for finding in _careful(check, context)]
     findings = [replace(finding, detail=redacted(finding.detail)) for finding in found]
     if output == "json":
@@ -118,6 +118,27 @@ def _config(context: Context) -> Iterator[Finding]:
     yield Finding("configuration", "ok", held)
     for warning in config.warnings:
         yield Finding("configuration", "warning", str(warning), warning.hint)
+
+
+def _plugins(context: Context) -> Iterator[Finding]:
+    from tailrace.core import plugins
+
+    for kind in ("table", "source", "format"):
+        for name in plugins.offered(kind):
+            yield from _told(name, _plugin(kind, name))
+
+
+def _plugin(kind: str, name: str) -> Iterator[Finding]:
+    """What a package provides can be imported, and nobody else claims its name."""
+    from tailrace.cli.packages import provider
+    from tailrace.config.packaged import packaged
+    from tailrace.core.registry import find_table
+
+    if kind == "table":
+        find_table(name)
+    else:
+        packaged(kind, name)
+    yield Finding(name, "ok", f"{kind} of package {provider(kind, name, ())}")
 
 
 def _partitions(context: Context) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
 import click
@@ -56,18 +57,30 @@ def show_format(context: Context, name: str, output: str) -> None:
 
 def _known(config: Config) -> dict[str, Row]:
     """By `type.name`, types by themselves; a configured format hides one of the same name that a table ships."""
-    from tailrace.config.declare import BLOCK_TYPES
-    from tailrace.core.registry import find_table, table_names
+    from tailrace.cli.settings import all_tables
+    from tailrace.config.declare_formats import FORMATS
+    from tailrace.config.packaged import all_format_types
+    from tailrace.core.registry import table_names
 
-    types = BLOCK_TYPES["format"].types
-    rows = [_row(kind, None, "built in", declared.doc, None) for kind, declared in types.items()]
-    for table in filter(None, map(find_table, table_names())):
+    rows = [
+        _row(kind, None, _origin("format", kind, FORMATS), declared.doc, None)
+        for kind, declared in all_format_types().items()
+    ]
+    for table in all_tables(None).values():
+        origin = _origin("table", table.name, table_names())
         if table.presets:
-            rows.append(_row(table.name, None, "built in", f"What {table.name} reads unless told otherwise.", None))
-        rows += [_row(table.name, preset.name, "built in", preset.doc, preset.format) for preset in table.presets]
+            rows.append(_row(table.name, None, origin, f"What {table.name} reads unless told otherwise.", None))
+        rows += [_row(table.name, preset.name, origin, preset.doc, preset.format) for preset in table.presets]
     for spec in config.formats:
         rows.append(_row(spec.type, spec.name, str(spec.where), spec.description, spec.format))
     return {f"{row['type']}.{row['name']}" if row["name"] else str(row["type"]): row for row in rows}
+
+
+def _origin(kind: str, name: str, built_in: Container[str]) -> str:
+    from tailrace.cli.packages import OWN, provider
+
+    package = provider(kind, name, built_in)
+    return "built in" if package == OWN else f"package {package}"
 
 
 def _row(kind: str, name: str | None, location: str, description: str, fmt: Format | None) -> Row:
@@ -76,12 +89,14 @@ def _row(kind: str, name: str | None, location: str, description: str, fmt: Form
 
 def _facts(config: Config, row: Row) -> Row:
     from tailrace.cli.describe import attribute_rows, format_values
-    from tailrace.config.declare_formats import FORMATS, OF_TABLE
+    from tailrace.config.declare_formats import OF_TABLE
+    from tailrace.config.packaged import all_format_types
 
     fmt: Format | None = row["format"]  # type: ignore[assignment]
     facts = {name: value for name, value in row.items() if name != "format"}
     if fmt is None:
-        return facts | {"properties": attribute_rows(FORMATS.get(str(row["type"]), OF_TABLE))}
+        declared = all_format_types().get(str(row["type"]))
+        return facts | {"properties": attribute_rows(declared.attributes if declared else OF_TABLE)}
     using = [p.full_name for p in config.partitions if any(source.format == fmt for source in p.sources)] + [
         f"table.{table.name}" for table in config.tables if table.format == fmt
     ]

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from dataclasses import asdict
 
 import click
 
 from tailrace.cli.options import Context, output_option, without_spark
 
-if TYPE_CHECKING:
-    from tailrace.cli.listing import Row
-    from tailrace.config import Config
-
 COLUMNS = ("name", "version", "tables", "sources", "formats", "partitions")
-OWN = "tailrace"
 
 
 @click.group("plugin")
@@ -30,12 +25,13 @@ def list_plugins(context: Context, names: tuple[str, ...], output: str) -> None:
     """Packages that provide tables, sources and formats; Tailrace's own are built in."""
     from tailrace.cli.listing import show_rows
     from tailrace.cli.matching import listed
+    from tailrace.cli.packages import packages
     from tailrace.cli.settings import load_config
 
-    rows = {OWN: _own(load_config(context))}
+    found = packages(load_config(context))
     counted = [
-        {key: len(value) if isinstance(value, list) else value for key, value in rows[name].items()}
-        for name in listed("plugin", names, rows)
+        {key: len(value) if isinstance(value, list) else value for key, value in asdict(found[name]).items()}
+        for name in listed("plugin", names, found)
     ]
     show_rows(counted, COLUMNS, output)
 
@@ -48,10 +44,11 @@ def show_plugin(context: Context, name: str, output: str) -> None:
     """The tables, sources and formats of a package, and the partitions that use them."""
     from tailrace.cli.listing import show_several
     from tailrace.cli.matching import chosen, is_pattern
+    from tailrace.cli.packages import packages
     from tailrace.cli.settings import load_config
 
-    rows = {OWN: _own(load_config(context))}
-    show_several([rows[each] for each in chosen("plugin", name, rows)], output, as_list=is_pattern(name))
+    found = packages(load_config(context))
+    show_several([asdict(found[each]) for each in chosen("plugin", name, found)], output, as_list=is_pattern(name))
 
 
 @command.command("install", short_help="Print the command that installs a package.")
@@ -67,21 +64,3 @@ def install_plugin(context: Context, names: tuple[str, ...]) -> None:
             click.echo(f"{name} is built in: {', '.join(built_in)}", err=True)
         else:
             click.echo(f"{sys.executable} -m pip install {name}")
-
-
-def _own(config: Config) -> Row:
-    from tailrace import __version__
-    from tailrace.config.declare_formats import FORMATS
-    from tailrace.config.declare_sources import KINDS
-    from tailrace.core.registry import table_names
-
-    tables = table_names()
-    return {
-        "name": OWN,
-        "version": __version__,
-        "description": "Built in.",
-        "tables": tables,
-        "sources": [kind for kind, declared in KINDS.items() if declared.active],
-        "formats": list(FORMATS),
-        "partitions": [spec.full_name for spec in config.partitions if spec.table in tables],
-    }

@@ -15,7 +15,7 @@ from tailrace.cli.layers import config_layers
 from tailrace.cli.options import Context
 from tailrace.cli.redact import remember
 from tailrace.core import ConfigError, Table
-from tailrace.core.registry import find_table, table_names
+from tailrace.core.registry import find_table, packaged_tables, table_names
 
 if TYPE_CHECKING:
     from tailrace.config import Config
@@ -41,6 +41,7 @@ def load_config(context: Context) -> Config:
         variables=context.var,
         variable_files=files,
         weaker=[path for paths in others for path in paths],
+        workspace=context.workspace_name,
     )
     _spare_collector()
     sources = (*config.sources, *(source for partition in config.partitions for source in partition.sources))
@@ -99,9 +100,9 @@ def session_options(context: Context) -> SessionOptions:
 
 
 def all_tables(config: Config | None) -> dict[str, Table]:
-    """Built-in and configured tables by name."""
+    """Built-in and configured tables, and those of packages, by name."""
     from tailrace.config import tables_for
 
     names = {*table_names(), *(spec.name for spec in (config.tables if config else ()))}
     found = ((name, tables_for(config, name) if config else find_table(name)) for name in sorted(names))
-    return {name: table for name, table in found if table is not None}
+    return {**packaged_tables(), **{name: table for name, table in found if table is not None}}

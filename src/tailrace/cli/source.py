@@ -14,6 +14,7 @@ from tailrace.cli.options import Context, output_option, without_spark
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
     from tailrace.config import Config, PartitionSpec, SourceSpec
+    from tailrace.config.attributes import BlockType
     from tailrace.lake.paths import Lake
 
 KIND_COLUMNS = ("name", "plugin", "available", "description")
@@ -43,10 +44,10 @@ def list_sources(
     from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
     from tailrace.config import select
-    from tailrace.config.declare_sources import KINDS
+    from tailrace.config.packaged import source_kinds
 
     if not selectors and not artifacts:
-        show_rows([_kind_row(kind) for kind in listed("source", names, KINDS)], KIND_COLUMNS, output)
+        show_rows([_kind_row(kind) for kind in listed("source", names, source_kinds())], KIND_COLUMNS, output)
         return
     config = load_config(context)
     specs = select(config, [] if "*" in selectors else selectors)
@@ -70,7 +71,8 @@ def show_source(context: Context, name: str, output: str) -> None:
     from tailrace.cli.listing import show_several
     from tailrace.cli.matching import chosen, is_pattern
     from tailrace.cli.settings import load_config
-    from tailrace.config.declare_sources import KIND_SYNONYMS, KINDS
+    from tailrace.config.declare_sources import KIND_SYNONYMS
+    from tailrace.config.packaged import source_kinds
 
     config = load_config(context)
     configured: dict[str, Row] = {}
@@ -80,7 +82,7 @@ def show_source(context: Context, name: str, output: str) -> None:
         for source in spec.sources:
             row = configured.setdefault(f"{source.kind}.{source.name}", source_row(config, spec, source))
             row["partitions"] = [*row.get("partitions", []), spec.full_name]  # type: ignore[misc]
-    found = chosen("source", KIND_SYNONYMS.get(name, name), [*KINDS, *configured])
+    found = chosen("source", KIND_SYNONYMS.get(name, name), [*source_kinds(), *configured])
     shown = [configured[each] if each in configured else _kind_facts(each, config) for each in found]
     show_several(shown, output, as_list=is_pattern(name))
 
@@ -106,22 +108,34 @@ def source_row(config: Config, spec: PartitionSpec | None, source: SourceSpec) -
 
 
 def _kind_row(kind: str) -> Row:
+    from tailrace.cli.packages import provider
     from tailrace.config.declare_sources import KINDS
 
-    declared = KINDS[kind]
-    return {"name": kind, "plugin": "tailrace", "available": declared.active, "description": declared.doc}
+    declared = _declared(kind)
+    return {
+        "name": kind,
+        "plugin": provider("source", kind, KINDS),
+        "available": declared.active,
+        "description": declared.doc,
+    }
+
+
+def _declared(kind: str) -> BlockType:
+    from tailrace.config.packaged import source_kinds
+
+    return source_kinds()[kind]
 
 
 def _kind_facts(kind: str, config: Config) -> Row:
     from tailrace.cli.describe import attribute_rows
-    from tailrace.config.declare_sources import KIND_SYNONYMS, KINDS, SOURCE
+    from tailrace.config.declare_sources import KIND_SYNONYMS, SOURCE
 
     using = [p.full_name for p in config.partitions if any(source.kind == kind for source in p.sources)]
     return {
         **_kind_row(kind),
         "synonyms": [synonym for synonym, meant in KIND_SYNONYMS.items() if meant == kind],
         "partitions": using,
-        "properties": attribute_rows({**KINDS[kind].attributes, **SOURCE}),
+        "properties": attribute_rows({**_declared(kind).attributes, **SOURCE}),
     }
 
 

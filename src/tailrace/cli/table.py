@@ -35,36 +35,37 @@ def list_tables(context: Context, names: tuple[str, ...], output: str) -> None:
     from tailrace.cli.listing import show_rows
     from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
-    from tailrace.core.registry import table_names
+    from tailrace.core.registry import all_table_names
 
     config = load_config(context)
     stored = holdings(open_lake(context, config))
-    built_in = set(table_names())
     declared = {spec.name: spec for spec in config.tables}
-    everything = sorted({*built_in, *declared, *stored})
+    everything = sorted({*all_table_names(), *declared, *stored})
     partitions: dict[str, list[str]] = {}
     for spec in config.partitions:
         partitions.setdefault(spec.table, []).append(spec.name)
     rows = [
-        _row(name, declared.get(name), name in built_in, stored.get(name)) | {"partitions": partitions.get(name, [])}
+        _row(name, declared.get(name), stored.get(name)) | {"partitions": partitions.get(name, [])}
         for name in listed("table", names, everything)
     ]
     show_rows(rows, COLUMNS, output)
 
 
-def _row(name: str, spec: TableSpec | None, is_built_in: bool, stored: Holding | None) -> Row:
+def _row(name: str, spec: TableSpec | None, stored: Holding | None) -> Row:
     from tailrace.cli.holdings import amounts
-    from tailrace.core.registry import table_doc
+    from tailrace.cli.packages import provider
+    from tailrace.core.registry import table_doc, table_names
 
     own = spec.description if spec else ""
+    package = provider("table", name, table_names())
     damaged = stored is not None and stored.problem is not None
     return {
         "name": name,
-        "plugin": "tailrace" if is_built_in else "custom" if spec else None,
+        "plugin": package or ("custom" if spec else None),
         "partitions": [],
         **amounts(stored.total if stored else None),
-        "state": "damaged" if damaged else "declared" if is_built_in or spec else "orphaned",
-        "description": own or (table_doc(name) if is_built_in else "" if spec else "(no longer declared)"),
+        "state": "damaged" if damaged else "declared" if package or spec else "orphaned",
+        "description": own or (table_doc(name) if package else "" if spec else "(no longer declared)"),
     }
 
 
@@ -77,12 +78,12 @@ def show_table(context: Context, name: str, output: str) -> None:
     from tailrace.cli.listing import show_several
     from tailrace.cli.matching import chosen, is_pattern
     from tailrace.cli.settings import load_config, open_lake
-    from tailrace.core.registry import ALIASES, table_names
+    from tailrace.core.registry import ALIASES, all_table_names
     from tailrace.lake.snapshot import tables
 
     config = load_config(context)
     lake = open_lake(context, config)
-    known = sorted({*table_names(), *(spec.name for spec in config.tables), *tables(lake)})
+    known = sorted({*all_table_names(), *(spec.name for spec in config.tables), *tables(lake)})
     found = chosen("table", ALIASES.get(name, name), known)
     show_several([_facts(context, config, each) for each in found], output, as_list=is_pattern(name))
 
@@ -92,12 +93,11 @@ def _facts(context: Context, config: Config, name: str) -> Row:
     from tailrace.cli.settings import open_lake
     from tailrace.config import tables_for
     from tailrace.core import TP_COLUMNS
-    from tailrace.core.registry import table_names
+    from tailrace.core.registry import has_table
 
-    is_built_in = name in table_names()
-    table = tables_for(config, name) if is_built_in or config.table(name) else None
+    table = tables_for(config, name) if has_table(name) or config.table(name) else None
     stored = holdings(open_lake(context, config), [name]).get(name)
-    facts = _row(name, config.table(name), is_built_in, stored)
+    facts = _row(name, config.table(name), stored)
     if table is not None:
         from tailrace.cli.describe import format_words
 

@@ -25,7 +25,7 @@ from tailrace.config.sources import Sources
 from tailrace.config.syntax import Block
 from tailrace.config.tables import Tables, table_name
 from tailrace.config.values import Reference, Setting, Settings, Value, called
-from tailrace.core import registry
+from tailrace.core import plugins, registry
 
 _LABELS = {"connection": 2, "table": 1, "workspace": 1, "locals": 0, "variable": 1}
 
@@ -33,8 +33,11 @@ _LABELS = {"connection": 2, "table": 1, "workspace": 1, "locals": 0, "variable":
 class Builder:
     """Holds what has been read so far; every block is read once, those that others refer to first."""
 
-    def __init__(self, files: Sequence[Block], evaluator: Evaluator, report: Report) -> None:
+    def __init__(
+        self, files: Sequence[Block], evaluator: Evaluator, report: Report, workspace: str = "default"
+    ) -> None:
         self.report = report
+        self.workspace = workspace
         self.evaluator = evaluator
         self.blocks = [block for file in files for block in file.blocks if self._known(block)]
         for file in files:
@@ -53,6 +56,8 @@ class Builder:
         """Everything that could be read; what could not is in the report."""
         for block in self._of("connection"):
             self._connection(block)
+        self._workspaces()
+        plugins.prefer(self._preferred())
         for block in self._of("format"):
             self._format(block)
         tables = Tables(self.report, self.evaluator, self.formats)
@@ -61,7 +66,6 @@ class Builder:
         sources = Sources(self.report, self.settings, self.connection, self.formats)
         for block in self._of("source"):
             sources.declare(block)
-        self._workspaces()
         for block in self._of(*OTHER_BLOCKS):
             self.others.declare(block)
         partitions = Partitions(self.report, self.settings, self.others, sources, self.formats, self.tables)
@@ -132,7 +136,7 @@ class Builder:
         if head == "connection":
             self.connections.find(reference)
         elif head == "table":
-            if registry.find_table(reference.path[-1]) is None:
+            if not registry.has_table(reference.path[-1]):
                 self.tables.find(reference)
         elif head in self.others.named and reference.path != ("store", "default"):
             self.others.named[head].find(reference)
@@ -172,6 +176,14 @@ class Builder:
         text = description.value if description and isinstance(description.value, str) else ""
         spec = FormatSpec(type_name, name, made, text, block.where) if made is not None else None
         self.formats.named.add(block.labels, spec, block.where)
+
+    def _preferred(self) -> tuple[str, ...]:
+        """Packages that the workspace at hand prefers: asked for before any block needs one."""
+        for spec in self.workspaces.values():
+            preferred = spec.settings.get("prefer_plugins")
+            if spec.name == self.workspace and isinstance(preferred, tuple):
+                return preferred
+        return ()
 
     def _workspaces(self) -> None:
         blocks = {block.labels[0]: block for block in reversed(self._of("workspace"))}

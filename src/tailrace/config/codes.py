@@ -49,6 +49,9 @@ CODES = {
     "config.unknown-listener-type": "There is no such type of listener.",
     "config.unknown-workspace": "There is no such workspace.",
     "config.missing-source": "A partition has no source.",
+    # packages
+    "config.plugin-conflict": "Several packages provide one name; `prefer_plugins` says which of them wins.",
+    "config.plugin-broken": "A package names a module that cannot be used.",
     # tables, filters and patterns
     "config.missing-time": "A table does not say when its events happened.",
     "config.unknown-type": "There is no such type of column or variable.",

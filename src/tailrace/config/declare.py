@@ -60,7 +60,7 @@ WORKSPACE: Attrs = {
     "connection": Attr("reference", "Credentials for the path.", to=("connection",), active=False),
     "lookback": Attr("duration", "How far first collections go back.", default="30d"),
     "retention": _RETENTION,
-    "prefer_plugins": Attr("texts", "Packages that win when two provide one name.", active=False),
+    "prefer_plugins": Attr("texts", "Packages that win, in this order, where several provide one name."),
     "log_level": Attr(
         "text", "How much is logged.", choices=("off", "error", "warn", "info", "debug", "trace"), active=False
     ),

@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from tailrace.config.attributes import Attr, Attrs, BlockType
 
-_NOTE = {"description": Attr("text", "What is written like this.")}
-_MAPPED: Attrs = _NOTE | {
+NOTE = {"description": Attr("text", "What is written like this.")}
+_MAPPED: Attrs = NOTE | {
     "field_map": Attr("map", "Column → source key."),
     "keys": Attr(
         "text", "`camel` where `event_time` is written `eventTime`.", default="same", choices=("same", "camel")
     ),
 }
-_DELIMITED: Attrs = _NOTE | {
+_DELIMITED: Attrs = NOTE | {
     "delimiter": Attr("text", "One character or several; `\\s` = one or more blanks.", default=","),
     "header": Attr("flag", "Does the first line name the fields? Without it, that is found out."),
     "quote": Attr("text", "The quote.", default='"'),
@@ -40,32 +40,32 @@ FORMATS: Mapping[str, Attrs] = {
     "json": {**_MAPPED, "records": Attr("text", "Dotted path of the array that holds the records.")},
     "jsonl": _MAPPED,
     "delimited": {**_DELIMITED, **{name: Attr("any", "Has no effect.") for name in IGNORED_DELIMITED}},
-    "grok": _NOTE
+    "grok": NOTE
     | {
         "layout": Attr("text", "The pattern of a line.", required=True),
         "patterns": Attr("map", "Own patterns: name → grok text."),
         "start": _START,
     },
-    "parquet": _NOTE | {"field_map": Attr("map", "Column → field.")},
+    "parquet": NOTE | {"field_map": Attr("map", "Column → field.")},
     "avro": _MAPPED,
     "xml": {
         **_MAPPED,
         "record": Attr("text", "Name of the element that is a record, without its namespace.", required=True),
         "named": Attr("text", "`Data@Name`: an element `Data` is called by its attribute `Name`."),
     },
-    "otlp": _NOTE,
-    "regex": _NOTE
+    "otlp": NOTE,
+    "regex": NOTE
     | {"layout": Attr("text", "The expression; named groups are the fields.", required=True), "start": _START},
-    "syslog": _NOTE,
-    "w3c": _NOTE | {"fields": Attr("names", "Names of the fields of lines without a `#Fields` line before them.")},
-    "logfmt": _NOTE,
-    "ltsv": _NOTE,
-    "cef": _NOTE,
-    "leef": _NOTE,
-    "zeek": _NOTE,
+    "syslog": NOTE,
+    "w3c": NOTE | {"fields": Attr("names", "Names of the fields of lines without a `#Fields` line before them.")},
+    "logfmt": NOTE,
+    "ltsv": NOTE,
+    "cef": NOTE,
+    "leef": NOTE,
+    "zeek": NOTE,
 }
 FORMAT_SYNONYMS = {"csv": "delimited", "ndjson": "jsonl"}
-OF_TABLE: Attrs = _NOTE | {"layout": Attr("text", "The line in the spelling of the program that writes it.")}
+OF_TABLE: Attrs = NOTE | {"layout": Attr("text", "The line in the spelling of the program that writes it.")}
 "Attributes of a format whose type is a built-in table, such as `nginx_access_log`."
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tailrace.config.attributes import checked, filled
-from tailrace.config.declare_formats import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, OF_TABLE
+from tailrace.config.attributes import checked, filled, require
+from tailrace.config.declare_formats import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, NOTE, OF_TABLE
 from tailrace.config.model import FormatSpec
 from tailrace.config.names import Names
+from tailrace.config.packaged import Packaged, find_table, packaged
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.values import Reference, Setting, Settings, Value, called, settings_of
-from tailrace.core import registry
+from tailrace.core import plugins, registry
+from tailrace.core.errors import ConfigError
 from tailrace.core.formats import (
     Avro,
     Delimited,
@@ -56,12 +58,7 @@ class Formats:
         """A format of that type; None, and a note in the report, when it cannot be made."""
         type_name = FORMAT_SYNONYMS.get(type_name, type_name)
         if type_name not in FORMATS:
-            table = registry.find_table(type_name)
-            if table is not None:
-                return self._of_table(table, settings, where)
-            known = [*FORMATS, *FORMAT_SYNONYMS, *registry.table_names()]
-            self.report.unknown(where, "format type", type_name, known)
-            return None
+            return self._other(type_name, settings, where)
         values = checked(settings, FORMATS[type_name], self.report)
         match type_name:
             case "json":
@@ -91,6 +88,30 @@ class Formats:
         if type_name == "grok":
             return Grok(layout, _pairs(values, "patterns"), start)
         return Regex(layout, start=start)
+
+    def _other(self, type_name: str, settings: Settings, where: Where) -> Format | None:
+        """A format as a table has it, or one of a package."""
+        try:
+            table = registry.find_table(type_name)
+            if table is not None:
+                return self._of_table(table, settings, where)
+            found = packaged("format", type_name)
+            if found is not None:
+                return self._packaged(found, settings, where)
+        except ConfigError as error:
+            self.report.refused(where, error)
+            return None
+        known = [*FORMATS, *FORMAT_SYNONYMS, *registry.all_table_names(), *plugins.offered("format")]
+        self.report.unknown(where, "format type", type_name, known)
+        return None
+
+    def _packaged(self, found: Packaged, settings: Settings, where: Where) -> Format | None:
+        values = checked(settings, {**NOTE, **found.kind.attributes}, self.report)
+        require(found.kind, f"{found.kind.name} format", filled(settings, settings), where, self.report)
+        if any(attr.required and name not in values for name, attr in found.kind.attributes.items()):
+            return None
+        made: Format = found.make({name: value for name, value in values.items() if name in found.kind.attributes})
+        return made
 
     def resolve(self, setting: Setting, table: Table | None) -> Format | None:
         """The format that an attribute asks for: a reference, a map, or a layout of the table's own kind."""
@@ -124,6 +145,8 @@ class Formats:
             return _PLAIN[FORMAT_SYNONYMS.get(text, text)]
         if table is not None and isinstance(table.format, Layout):
             return replace(table.format, text=text, also=())
+        if text in plugins.offered("format"):
+            return self._other(text, {}, setting.where)
         self.report.error(
             setting.where, f"'{text[:40]}' is no format", "unknown-format",
             f"{meant(text, _PLAIN)} A layout needs its type: {{ type = \"grok\", layout = `…` }}",
@@ -138,7 +161,9 @@ class Formats:
         name = reference.path[2] if len(reference.path) > 2 else "default"
         if len(reference.path) <= 3 and name == "default" and kind in _PLAIN:
             return _PLAIN[kind]
-        table = registry.find_table(kind) if len(reference.path) in (2, 3) else None
+        if len(reference.path) <= 3 and name == "default" and kind in plugins.offered("format"):
+            return self._other(kind, {}, reference.where)
+        table = find_table(kind, reference.where, self.report) if len(reference.path) in (2, 3) else None
         presets = {preset.name: preset.format for preset in table.presets} if table else {}
         if table is not None:
             presets.setdefault("default", table.format)

@@ -35,11 +35,12 @@ def load(
     variables: Sequence[str] = (),
     variable_files: Sequence[Path] = (),
     weaker: Sequence[Path] = (),
+    workspace: str = "default",
 ) -> Config:
     """Files, and the `*.tpc` of directories, as one configuration; ConfigErrors holds all that is wrong.
 
     `variables` are `name=value` as given to `--var`, `variable_files` what `--var-file` names. Blocks of `weaker`
-    files join unless `paths` have one of the same name.
+    files join unless `paths` have one of the same name. `workspace` is the one whose `prefer_plugins` hold.
     """
     strong = find_files(paths)
     weak = [file for file in find_files(weaker) if file not in strong]
@@ -47,7 +48,8 @@ def load(
     automatic = [file for path in (*weaker, *paths) if path.is_dir() for file in _inside(path, AUTOMATIC)]
     outside = Outside(variables, [_text(file) for file in variable_files], [_text(file) for file in automatic])
     texts = [_text(file) for file in files]
-    return load_texts(texts, now=now, environ=environ, outside=outside, weaker={str(file) for file in weak})
+    replaced = {str(file) for file in weak}
+    return load_texts(texts, now=now, environ=environ, outside=outside, weaker=replaced, workspace=workspace)
 
 
 def load_texts(
@@ -57,6 +59,7 @@ def load_texts(
     environ: Mapping[str, str],
     outside: Outside | None = None,
     weaker: Collection[str] = (),
+    workspace: str = "default",
 ) -> Config:
     """The same for texts that are already in memory."""
     report = Report()
@@ -67,7 +70,7 @@ def load_texts(
     variables = evaluator.variables = declared_variables(top, evaluator.value, report)
     variables.given = given_values(outside or Outside(), environ, variables.declared, report)
     evaluator.check_names()
-    config = Builder(blocks, evaluator, report).config()
+    config = Builder(blocks, evaluator, report, workspace).config()
     config = replace(
         config,
         files=tuple(text.file for text in texts),

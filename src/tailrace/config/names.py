@@ -10,7 +10,7 @@ from tailrace.config.declare import NAME
 from tailrace.config.model import TableSpec
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.values import Reference
-from tailrace.core import registry
+from tailrace.core import plugins, registry
 
 FOLDED = "SQL does not tell upper case from lower"
 LONGEST_TABLE = 200
@@ -106,7 +106,7 @@ class TableNames(Names[TableSpec]):
         return twin if twin in self._found else None
 
     def _check(self, label: str, where: Where) -> None:
-        name = self._built_in.get(label.lower(), label)
+        name = self._known(label)
         if not _TABLE.fullmatch(label) or len(label.encode()) > LONGEST_TABLE:
             hint = f"name a table with letters, digits, `-` and `_` only, {LONGEST_TABLE} bytes at most"
             self.report.error(where, f"'{label}' cannot name a table", "bad-name", hint)
@@ -116,3 +116,9 @@ class TableNames(Names[TableSpec]):
         elif name != label:
             hint = f"it is built in as '{name}', and {FOLDED}"
             self.report.error(where, f"table {label} already exists", "duplicate-name", hint)
+
+    def _known(self, label: str) -> str:
+        """The name as the built-in table or the one of a package has it."""
+        folded = label.lower()
+        others = (name for name in plugins.offered("table") if name.lower() == folded)
+        return self._built_in.get(folded) or next(others, label)

@@ -13,6 +13,7 @@ from tailrace.config.functions import duration
 from tailrace.config.model import OtherBlock, PartitionSpec, SourceSpec, TableSpec
 from tailrace.config.names import Names
 from tailrace.config.others import Others, as_tier
+from tailrace.config.packaged import find_table
 from tailrace.config.places import Report, Where
 from tailrace.config.sources import Sources
 from tailrace.config.syntax import Block
@@ -108,14 +109,14 @@ class Partitions:
         if name not in self._tables:
             reference = Reference(("table", name), place)
             spec = self.declared.get(reference)
-            self._tables[name] = made(spec) if spec is not None else registry.find_table(name)
+            self._tables[name] = made(spec) if spec is not None else find_table(name, place, self.report)
         table = self._tables[name]
         if table is None and name in LATER_TABLES:
             not_active(self.report, place, f"table {name}", NOT_COLLECTED)
-        elif table is None and not self.declared.holds(Reference(("table", name), place)):
+        elif table is None and not (registry.has_table(name) or self.declared.holds(Reference(("table", name), place))):
             known = [
                 *LATER_TABLES,
-                *registry.table_names(),
+                *registry.all_table_names(),
                 *registry.ALIASES,
                 *(spec.name for spec in self.declared.values()),
             ]
@@ -197,7 +198,7 @@ class Partitions:
             if table and sources
             else None
         )
-        if table is None or spec is None or spec.format is not None or registry.find_table(table.name) is not None:
+        if table is None or spec is None or spec.format is not None or registry.has_table(table.name):
             return
         for source in sources:
             if source.format is None:

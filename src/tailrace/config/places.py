@@ -250,6 +250,10 @@ class Report:
         """Note an error and go on."""
         self.add(self.make(where, message, code, hint))
 
+    def refused(self, where: Where, error: ConfigError) -> None:
+        """Note an error that was raised by somebody who does not know the place."""
+        self.error(where, error.message, error.code.removeprefix("config."), error.hint)
+
     def unknown(self, where: Where, kind: str, name: str, known: Iterable[str], otherwise: str = "") -> None:
         """Note a name that does not exist, with the nearest one that does."""
         hint = meant(name, known, otherwise)

@@ -10,16 +10,18 @@ from tailrace.config.formats import Formats
 from tailrace.config.locations import locations
 from tailrace.config.model import ConnectionSpec, SourceSpec
 from tailrace.config.names import Names
+from tailrace.config.packaged import source_kind
 from tailrace.config.places import Report, Where
 from tailrace.config.syntax import Block
 from tailrace.config.values import Setting, Settings
+from tailrace.core import plugins
 from tailrace.core.errors import ConfigError
 from tailrace.core.table import Table
 
 
 def require_available(source: SourceSpec) -> None:
     """Raise when the kind of source is known but cannot be collected from yet."""
-    if not KINDS[source.kind].active:
+    if source.kind in KINDS and not KINDS[source.kind].active:
         available = ", ".join(name for name, kind in KINDS.items() if kind.active)
         raise ConfigError(
             f"sources of kind {source.kind} cannot be collected yet",
@@ -68,10 +70,14 @@ class Sources:
             return None
         kind, name, place = kind_and_name
         kind = KIND_SYNONYMS.get(kind, kind)
-        if kind not in KINDS:
-            self.report.unknown(place, "source", kind, [*KINDS, *KIND_SYNONYMS])
+        try:
+            declared = source_kind(kind)
+        except ConfigError as error:
+            self.report.refused(place, error)
             return None
-        declared = KINDS[kind]
+        if declared is None:
+            self.report.unknown(place, "source", kind, [*KINDS, *KIND_SYNONYMS, *plugins.offered("source")])
+            return None
         values = checked(settings, {**declared.attributes, **SOURCE}, self.report)
         given = filled(block.attributes, settings) - SOURCE.keys()
         require(declared, f"{kind} source", given, block.where, self.report)

@@ -12,6 +12,7 @@ from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
 from tailrace.config.model import Config, TableSpec
 from tailrace.config.names import FOLDED
+from tailrace.config.packaged import find_table
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.syntax import Block
 from tailrace.config.values import Reference, Setting, Settings, Value
@@ -53,7 +54,7 @@ def tables_for(config: Config, name: str) -> Table:
             f"table {name} is not available yet", code="config.table-not-available",
             hint=f"declare its columns yourself: table \"{name}\" {{ … }}",
         )  # fmt: skip
-    raise registry.unknown("table", name, [*registry.table_names(), *(table.name for table in config.tables)])
+    raise registry.unknown("table", name, [*registry.all_table_names(), *(table.name for table in config.tables)])
 
 
 def made(spec: TableSpec) -> Table:
@@ -109,7 +110,9 @@ class Tables:
         name = table_name(block.labels[0])
         values = checked(settings, TABLE, self.report)
         extends = self._extended(name, settings["extends"]) if "extends" in values else name
-        builtin = registry.find_table(extends)
+        builtin = find_table(extends, block.label_places[0], self.report)
+        if builtin is None and registry.has_table(extends):
+            return None
         columns = self._columns(block, builtin)
         for ignored in _IGNORED.keys() & columns.keys():
             del columns[ignored]
@@ -135,10 +138,10 @@ class Tables:
         """The built-in table that `extends` names."""
         value = setting.value
         base = table_name(value.path[-1] if isinstance(value, Reference) else str(value))
-        if registry.find_table(base) is None:
+        if not registry.has_table(base):
             otherwise = "a table extends one that is built in; `tailrace table list` shows them"
-            self.report.unknown(setting.where, "table", base, registry.table_names(), otherwise)
-        elif base != name and registry.find_table(name) is not None:
+            self.report.unknown(setting.where, "table", base, registry.all_table_names(), otherwise)
+        elif base != name and registry.has_table(name):
             hint = f"leave out 'extends' to add to {name}, or give the table a name of its own"
             self.report.error(setting.where, f"{name} is built in and cannot extend {base}", "contradiction", hint)
         return base

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,23 @@ class Xml:
     "As in `Json`."
 
 
-Format = Json | Jsonl | Delimited | Layout | Grok | Regex | Syslog | W3c | Pairs | Zeek | Otlp | Parquet | Avro | Xml
+@dataclass(frozen=True, slots=True)
+class Packaged(ABC):
+    """Base of formats that packages bring: frozen dataclasses that travel to the tasks and make their engine there."""
+
+    @abstractmethod
+    def decoder(self, table: Any) -> Any:
+        """The engine (`tailrace.formats.base.Decoder`) for the columns of a table."""
+
+    def field_types(self) -> dict[str, str | None] | None:
+        """The fields that the format alone names, and their types if it says so; None: only the data tells."""
+        return None
+
+
+Format = (
+    Json | Jsonl | Delimited | Layout | Grok | Regex | Syslog | W3c | Pairs | Zeek | Otlp | Parquet | Avro | Xml
+    | Packaged
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

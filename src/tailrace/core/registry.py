@@ -1,4 +1,4 @@
-"""Names → declarations, found by module name; nothing is registered anywhere."""
+"""Names → declarations: built-in ones by module name, others by the entry points of their packages."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 
+from tailrace.core import plugins
 from tailrace.core.errors import ConfigError
 from tailrace.core.table import Table
 
@@ -30,24 +31,63 @@ def _modules() -> tuple[str, ...]:
     return tuple(sorted(file.removesuffix(".py") for file in files if file.endswith(".py") and file[0] != "_"))
 
 
+def all_table_names() -> list[str]:
+    """Built-in tables and those of packages, sorted; imports none of them."""
+    return sorted({*table_names(), *plugins.offered("table")})
+
+
 def find_table(name: str) -> Table | None:
-    """The built-in table of that name or alias, or None."""
+    """The table of that name or alias, built in or of a package; None if there is none."""
     name = ALIASES.get(name, name)
     if not name.isidentifier() or name.startswith("_"):
         return None
-    if importlib.util.find_spec(f"tailrace.tables.{name}") is None:
-        return None
-    table: Table = importlib.import_module(f"tailrace.tables.{name}").TABLE
+    if is_built_in(name):
+        table: Table = importlib.import_module(f"tailrace.tables.{name}").TABLE
+        return table
+    offer = plugins.find("table", name)
+    return _packaged(offer) if offer is not None else None
+
+
+def has_table(name: str) -> bool:
+    """Is there a table of that name or alias, though it may turn out to be of no use?"""
+    name = ALIASES.get(name, name)
+    return (name.isidentifier() and is_built_in(name)) or name in plugins.offered("table")
+
+
+def is_built_in(name: str) -> bool:
+    """Is this the name of a built-in table?"""
+    return importlib.util.find_spec(f"tailrace.tables.{name}") is not None
+
+
+def packaged_tables() -> dict[str, Table]:
+    """Tables of packages that can be used; `doctor` tells about the others."""
+    found: dict[str, Table] = {}
+    for name, offer in plugins.usable("table").items():
+        if not is_built_in(name):
+            try:
+                found[name] = _packaged(offer)
+            except ConfigError:
+                continue
+    return found
+
+
+def _packaged(offer: plugins.Offer) -> Table:
+    table = offer.load("TABLE").TABLE
+    if not isinstance(table, Table) or table.name != offer.name:
+        raise offer.broken(f"TABLE of {offer.module} is no table of that name")
     return table
 
 
 def table_doc(name: str) -> str:
-    """What the built-in table of that name holds. Read, not imported: a list of all tables takes no longer for it."""
+    """What the table of that name holds. Read, not imported: a list of all tables takes no longer for it."""
     for directory in importlib.import_module("tailrace.tables").__path__:
         with suppress(OSError), open(f"{directory}/{name}.py", "rb") as module:
             if found := _DOC.search(module.read()):
                 return found[1].decode()
-    table = find_table(name)
+    try:
+        table = find_table(name)
+    except ConfigError as error:
+        return f"({error})"
     return table.doc if table else ""
 
 

@@ -13,6 +13,7 @@ from tailrace.core import (
     Jsonl,
     Layout,
     Otlp,
+    Packaged,
     Pairs,
     Parquet,
     Regex,
@@ -45,6 +46,9 @@ def decoder(table: Table, fmt: Format) -> Decoder:
         return _text_decoder(table, fmt)
     if isinstance(fmt, Otlp | Parquet | Avro | Xml):
         return _structured_decoder(table, fmt)
+    if isinstance(fmt, Packaged):
+        engine: Decoder = fmt.decoder(table)
+        return engine
     from tailrace.formats.regex_engine import regex_decoder
 
     return regex_decoder(table, fmt)
@@ -88,6 +92,8 @@ def _structured_decoder(table: Table, fmt: Otlp | Parquet | Avro | Xml) -> Decod
 
 def field_types(fmt: Format) -> dict[str, str | None] | None:
     """The fields that the format alone names, and their types if it says so; None: only the data tells."""
+    if isinstance(fmt, Packaged):
+        return fmt.field_types()
     if isinstance(fmt, Grok | Regex):
         from tailrace.formats.grok import expressions_of
 

@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import cast
 
 from tailrace.config.model import ConnectionSpec, Location
+from tailrace.core import plugins
 from tailrace.core.registry import unknown
 from tailrace.sources.base import Found, Given, Skipped, Source, Unreadable, is_transient
 
@@ -36,7 +37,7 @@ def make_source(
 
 
 def source_kinds() -> list[str]:
-    """All kinds of source, sorted."""
+    """All built-in kinds of source, sorted."""
     names = [m.name for m in pkgutil.iter_modules(__path__)]
     return sorted(n for n in names if hasattr(importlib.import_module(f"{__name__}.{n}"), "make"))
 
@@ -46,4 +47,7 @@ def _module(kind: str) -> ModuleType:
         module = importlib.import_module(f"{__name__}.{kind}")
         if hasattr(module, "make"):
             return module
-    raise unknown("source", kind, source_kinds())
+    offer = plugins.find("source", kind)
+    if offer is not None:
+        return offer.load("make")
+    raise unknown("source", kind, [*source_kinds(), *plugins.offered("source")])
