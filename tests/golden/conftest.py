@@ -4,4 +4,6 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write out.jsonl anew; then read the diff")
+    parser.addoption(
+        "--update-golden", dest="tailrace_update_golden", action="store_true", help="as --tailrace-update-golden"
+    )

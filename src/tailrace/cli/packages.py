@@ -76,4 +76,4 @@ def _own() -> Package:
 def _summary(package: str) -> str:
     from importlib.metadata import metadata
 
-    return metadata(package).get("Summary") or ""
+    return str(metadata(package).json.get("summary", ""))

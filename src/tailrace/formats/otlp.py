@@ -11,6 +11,7 @@ import numpy as np
 
 from tailrace.core import Table
 from tailrace.formats.base import Batch, Stream
+from tailrace.formats.feed import BLOCK
 from tailrace.formats.fit import Fitter
 from tailrace.formats.otlp_json import JsonRecords
 from tailrace.formats.otlp_proto import read_messages
@@ -43,7 +44,8 @@ class OtlpDecoder:
         head = b""
         for block in blocks:
             head += block
-            if len(head.strip(_BLANKS)) >= _ENOUGH:
+            # The first line tells how to read the others, also where it comes in pieces.
+            if len(head.strip(_BLANKS)) >= _ENOUGH and (b"\n" in head.lstrip(_BLANKS) or len(head) >= BLOCK):
                 break
         rest = _Again(chain((head,), blocks), stream)
         if _JSON.match(head):
