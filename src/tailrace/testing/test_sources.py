@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.core import Artifact, SourceError, TailraceError, TimeRange
+from tailrace.core import Artifact, SourceError, TimeRange
 from tailrace.sources import Source, make_source
 from tailrace.testing import subjects
 from tailrace.testing.samples import Place
@@ -109,12 +109,6 @@ def test_what_has_gone_is_a_clear_error(kind: str, place: Place, tmp_path: Path)
     with pytest.raises(SourceError) as caught, source.open(gone) as file:
         file.read()
     assert caught.value.code.startswith("source.")
-
-
-def test_an_argument_that_it_does_not_take_is_refused(kind: str, place: Place, tmp_path: Path) -> None:
-    arguments = {**place(tmp_path, FILES), "no_such_argument": 1}
-    with pytest.raises(TailraceError):
-        make_source(kind, arguments)
 
 
 def test_every_source_of_a_package_has_a_place() -> None:
