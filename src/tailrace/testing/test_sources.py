@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -46,6 +46,7 @@ def contents(source: Source) -> list[bytes]:
 def test_everything_is_found_and_opened(kind: str, place: Place, tmp_path: Path) -> None:
     source = source_of(kind, place, tmp_path, FILES)
     assert source.kind == kind
+    assert source.late is None or source.late >= timedelta(0)
     assert contents(source) == sorted(FILES.values())
 
 
