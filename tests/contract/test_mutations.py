@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from spoiled import spoiled
 
 if TYPE_CHECKING:
     from tests.conftest import World
@@ -33,38 +34,17 @@ SAMPLES = {
     "ACCEPT OK\n2 123456789010 eni-1 - - - - - - - 1431280876 1431280934 - NODATA\n" * 4,
     "aws_cloudtrail_log": json.dumps({"Records": [_EVENT] * 6}),
 }
-_BITS = (
-    b'"', b"\\", b"\n", b"\r", b"\0", b"\xff", b"[", b"]", b"{", b"}", b",", b" ", b"-", b"\xc3", b"9" * 40,
-    b"1e999", b"null", b"\\ud800", b"0001", b"9999", b":", b"\t", b"\xef\xbb\xbf",
-)  # fmt: skip
-
-
-def mutated(data: bytes, chance: random.Random) -> bytes:
-    """The same with a few changes anywhere."""
-    changed = bytearray(data)
-    for _ in range(chance.choice((1, 2, 5, 20))):
-        at = chance.randrange(len(changed) + 1)
-        how = chance.randrange(4)
-        if how == 0:
-            changed[at : at + chance.randrange(2)] = chance.choice(_BITS)
-        elif how == 1:
-            del changed[at : at + chance.choice((1, 3, 50))]
-        elif how == 2:
-            changed[at : at + 1] = bytes([chance.randrange(256)])
-        else:
-            changed[at:at] = changed[at : at + chance.randrange(200)]
-    return bytes(changed)
 
 
 @pytest.mark.parametrize("table", SAMPLES)
 def test_mutated_logs(table: str, world: World, tmp_path: Path) -> None:
     chance = random.Random(table)
     for number in range(40):
-        data = mutated(SAMPLES[table].encode(), chance)
+        data = spoiled(SAMPLES[table].encode(), chance)
         if number % 5 == 0:
             data = gzip.compress(data, mtime=0)
         if number % 10 == 0:
-            data = mutated(data, chance)
+            data = spoiled(data, chance)
         (tmp_path / f"{number:02}.log").write_bytes(data)
     report = world.collect_one(table, str(tmp_path / "*.log"))
     counts = report.counts

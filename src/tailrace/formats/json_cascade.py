@@ -15,7 +15,7 @@ from msgspec import UNSET, Raw, UnsetType
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Positions
 from tailrace.formats.json_columns import columns_of, extra_of, rest_of
-from tailrace.formats.json_fit import UNREADABLE, Notes, decapitalized, fit_record, mended, settle
+from tailrace.formats.json_fit import REPAIRED, UNREADABLE, Notes, decapitalized, fit_record, is_utf8, mended, settle
 from tailrace.formats.json_struct import REST, Keys, top_level
 from tailrace.formats.json_unwrap import Tree, Unwrapped, Unwrapper
 
@@ -25,8 +25,6 @@ _LEARN_FROM = 20
 _MENDED_BYTES = 4 * 1024 * 1024
 ENVELOPE = "tp_envelope"
 "In `tp_extra`: what stood around the record."
-REPAIRED = "tp_record"
-"Under `tp_misfit`: the record itself was not JSON and has been repaired."
 RAWS = msgspec.json.Decoder(list[Raw])
 Record = bytes | Raw
 RAW = msgspec.json.Decoder(Raw)
@@ -253,14 +251,3 @@ def _lazily(raws: Callable[[], Sequence[bytes]]) -> Callable[[int], bytes]:
         return bytes(found[0][row])
 
     return raw
-
-
-def is_utf8(text: bytes) -> bool:
-    """Checked once for a block: msgspec takes any bytes for Raw, Arrow and DuckDB do not."""
-    if text.isascii():
-        return True
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.core import Column
 from tailrace.formats.casts import cast_texts
-from tailrace.formats.json_fit import Notes, text_of
+from tailrace.formats.json_fit import REPAIRED, Notes, is_utf8, text_of
 from tailrace.formats.json_struct import Field, Level
 from tailrace.formats.times import parse_times
 
@@ -214,4 +214,14 @@ def extra_of(notes: Notes, rows: int) -> tuple[pa.Array | None, int]:
     texts: list[bytes | None] = [None] * rows
     for row, tree in notes.told():
         texts[row] = msgspec.json.encode(tree, order="sorted")
-    return pa.array(texts, pa.binary()).cast(pa.string()), len(notes.misfits)
+    try:
+        return pa.array(texts, pa.binary()).cast(pa.string()), len(notes.misfits)
+    except pa.ArrowInvalid:  # an envelope that is no UTF-8; what it holds has been looked at
+        for row in [row for row, text in enumerate(texts) if text and not is_utf8(text)]:
+            notes.mark(row, REPAIRED, "invalid utf-8")
+        told = dict(notes.told())
+        sound = [
+            msgspec.json.encode(told[row], order="sorted").decode(errors="replace") if row in told else None
+            for row in range(rows)
+        ]
+        return pa.array(sound, pa.string()), len(notes.misfits)

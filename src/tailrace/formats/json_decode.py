@@ -11,9 +11,9 @@ from msgspec import UNSET, Raw
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Stream
-from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows, at_path, is_utf8
+from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows, at_path
 from tailrace.formats.json_cut import DENSE, WINDOW_BYTES, Cut, Cutter, Window
-from tailrace.formats.json_fit import UNREADABLE
+from tailrace.formats.json_fit import UNREADABLE, is_utf8
 from tailrace.formats.json_unwrap import Tree, Unwrapped
 from tailrace.formats.lines import LineBlock, cut_lines
 

@@ -17,6 +17,8 @@ from msgspec import Raw
 from tailrace.formats.json_struct import REST, Field, Keys, Level
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+REPAIRED = "tp_record"
+"Under `tp_misfit`: the record itself was not JSON and has been repaired."
 MISFIT = "tp_misfit"
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _LIST = msgspec.json.Decoder(list[Raw])
@@ -258,3 +260,14 @@ def _null(_word: str) -> None:
 def _finite(text: str) -> float | None:
     number = float(text)
     return number if math.isfinite(number) else None
+
+
+def is_utf8(text: bytes) -> bool:
+    """Checked once for a block: msgspec takes any bytes for Raw, Arrow and DuckDB do not."""
+    if text.isascii():
+        return True
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

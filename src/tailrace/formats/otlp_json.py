@@ -11,9 +11,8 @@ from msgspec import Raw
 from tailrace.core import Common, Json, Table, col
 from tailrace.formats.base import Stream
 from tailrace.formats.feed import Once
-from tailrace.formats.json_cascade import is_utf8
 from tailrace.formats.json_decode import DocumentDecoder
-from tailrace.formats.json_fit import UNREADABLE
+from tailrace.formats.json_fit import UNREADABLE, is_utf8
 from tailrace.formats.lines import cut_lines
 from tailrace.formats.otlp_rows import Group, Records
 from tailrace.formats.otlp_values import AnyValue, Attributes, LogRecord, Message, ScopeLogs, attributes_text, unwrapped

@@ -159,3 +159,14 @@ def test_no_column_has_the_key_of_an_envelope(name: str) -> None:
     if isinstance(table.format, Json | Jsonl):
         taken = {path.split(".")[0] for path in table.format.unwrap}
         assert not taken & set(top_level(table, table.format).by_key)
+
+
+@pytest.mark.parametrize("fmt", [DOCUMENTS, LINES])
+def test_an_envelope_that_is_no_text_is_mended_and_told(fmt: Json | Jsonl) -> None:
+    data = b'{"detail":{"name":"Ann","n":1},"id":"\xff"}\n{"detail":{"name":"Bob","n":2},"id":"7"}\n'
+    batches = list(json_decoder(TABLE, fmt).decode(Blocks(data)))
+    assert rows(batches) == [("Ann", 1), ("Bob", 2)]
+    damaged, sound = extras(batches)
+    assert damaged == {"tp_envelope": {"id": "\ufffd"}, "tp_misfit": {"tp_record": "invalid utf-8"}}
+    assert sound == {"tp_envelope": {"id": "7"}}
+    assert sum(batch.flagged for batch in batches) == 1
