@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -150,7 +151,7 @@ class Reading:
         else:
             names = [*self.expected, *(f"field_{n + 1}" for n in range(len(self.expected), len(words)))]
             names = names[: len(words)]
-        self.use(tuple(_distinct(names)), ())
+        self.use(tuple(distinct(names)), ())
 
     def use(self, names: tuple[str, ...], made: Collection[str]) -> None:
         """Sets the names of the fields, and of those that are made from them before they are fitted."""
@@ -256,9 +257,12 @@ def _shown(array: pa.Array, hidden: bytes) -> pa.Array:
     return pc.replace_substring(array, hidden.decode(), "\r") if pa.types.is_string(array.type) else array
 
 
-def _distinct(names: list[str]) -> Iterator[str]:
-    seen: dict[str, int] = {}
+def distinct(names: Iterable[str]) -> Iterator[str]:
+    """A name that comes again is numbered, one that is missing is called by its place."""
+    taken: set[str] = set()
     for place, name in enumerate(names):
         name = name or f"field_{place + 1}"
-        seen[name] = number = seen.get(name, 0) + 1
-        yield name if number == 1 else f"{name}_{number}"
+        numbered = (f"{name}_{number}" for number in count(2))
+        chosen = name if name not in taken else next(other for other in numbered if other not in taken)
+        taken.add(chosen)
+        yield chosen

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from tailrace.core import Delimited, Table, W3c
 from tailrace.formats.base import Batch, Positions, Stream
-from tailrace.formats.delimited import DelimitedDecoder, Reading
+from tailrace.formats.delimited import DelimitedDecoder, Reading, distinct
 from tailrace.formats.fit import Texts
 from tailrace.formats.lines import LineBlock, cut_lines
 from tailrace.formats.multiline import texts_of
@@ -134,17 +134,10 @@ def _ruled(header: Header, line: bytes) -> Header:
     name, value = found[1].lower(), found[2].decode(errors="replace")
     if name == b"fields":
         comma = "," in value and not re.search(r"\w\s+\w", value)
-        names = tuple(_numbered(re.split(r"[,\s]+" if comma else r"\s+", value.strip())))
+        names = tuple(distinct(re.split(r"[,\s]+" if comma else r"\s+", value.strip())))
         return replace(header, names=names, separator="," if comma else "")
     day = _DAY.search(found[2]) if name in (b"date", b"start-date") else None
     return replace(header, day=day[0].decode()) if day else header
-
-
-def _numbered(names: list[str]) -> Iterator[str]:
-    """A name that comes again is numbered."""
-    for place, name in enumerate(names):
-        before = names[:place].count(name)
-        yield f"{name}_{before + 1}" if before else name
 
 
 def _separator(block: LineBlock) -> str:

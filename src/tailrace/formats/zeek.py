@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.core import Delimited, Jsonl, Table
 from tailrace.formats.base import Batch, Positions, Stream
-from tailrace.formats.delimited import DelimitedDecoder, Reading
+from tailrace.formats.delimited import DelimitedDecoder, Reading, distinct
 from tailrace.formats.fit import Fitter, Texts, joined, quoted
 from tailrace.formats.json_decode import json_decoder
 from tailrace.formats.lines import LineBlock, cut_lines
@@ -177,7 +177,7 @@ def _ruled(header: Header, line: bytes) -> Header:
         case "path":
             return replace(header, path=value)
         case "fields":
-            return replace(header, fields=tuple(value.split(header.separator)), types=())
+            return replace(header, fields=tuple(distinct(value.split(header.separator))), types=())
         case "types":
             return replace(header, types=tuple(value.split(header.separator)))
     return header

@@ -69,6 +69,12 @@ def test_types_come_from_the_header() -> None:
     assert (bad, skipped) == ([], 8)
 
 
+def test_names_that_come_again_are_numbered() -> None:
+    data = "#separator \\x09\n#fields\tts\tn\tn\tn_2\t\n#types\ttime\tcount\tcount\tcount\tstring\n1\t7\t8\t9\tx\n"
+    (row,) = read(data.encode())[0]
+    assert {name: row[name] for name in row if name != "ts"} == {"n": 7, "n_2": 8, "n_2_2": 9, "field_5": "x"}
+
+
 def test_unset_and_empty() -> None:
     rows, _, _ = read((header(**TYPES) + "1\tC1\t-\t-\t-\t(empty)\t-\t(empty)\n").encode())
     assert {n: v for n, v in rows[0].items() if n != "ts"} == {"uid": "C1", "_path": "app", "names": [], "word": ""}
