@@ -99,7 +99,7 @@ def test_long_lines_are_refused() -> None:
 FIELD = st.text('ab 1,"\n-', max_size=6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(rows=st.lists(st.lists(FIELD, min_size=1, max_size=3), min_size=1, max_size=6), quoted=st.booleans())
 def test_padding_agrees_with_duckdb(
     rows: list[list[str]], quoted: bool, tmp_path_factory: pytest.TempPathFactory
