@@ -80,19 +80,15 @@ def command(
 
 
 def chosen_partitions(config: Config, selectors: tuple[str, ...], context: Context) -> list[PartitionSpec]:
-    from tailrace.cli.layers import config_layers, user_directory
+    from tailrace.cli.hints import BEGIN
+    from tailrace.cli.layers import searched
     from tailrace.config import require_available, select
     from tailrace.core import UsageError
 
     specs = select(config, selectors)
     if not specs:
-        paths = [path for layer in config_layers(context) for path in layer.paths] or [user_directory(context)]
-        places = ", ".join(map(str, paths))
-        raise UsageError(
-            f"no partition is configured in {places}",
-            code="usage.nothing-configured",
-            hint="write one in a .tpc file there (see docs/config/index.md), or try `tailrace demo`",
-        )
+        message = f"no partition is configured in {searched(context)}"
+        raise UsageError(message, code="usage.nothing-configured", hint=BEGIN)
     for spec in specs:
         for source in spec.sources:
             require_available(source)

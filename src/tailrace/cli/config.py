@@ -12,7 +12,7 @@ from tailrace.cli.options import Context, output_option, report_option, without_
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
     from tailrace.config import Config, Problem
-    from tailrace.core import ConfigError
+    from tailrace.core import ConfigError, UsageError
 
 KINDS = ("partition", "source", "table", "format", "connection", "workspace")
 
@@ -31,6 +31,7 @@ def validate(context: Context, output: str) -> None:
     Also filters, transforms and formats are tried. Errors and warnings go to stderr, the sum of it to stdout; with
     --output json everything goes to stdout. Exits 3 when there is an error; warnings are none.
     """
+    from tailrace.cli.hints import note_nothing
     from tailrace.cli.settings import load_config
     from tailrace.config import ConfigErrors
     from tailrace.core import ConfigError
@@ -60,6 +61,8 @@ def validate(context: Context, output: str) -> None:
         click.echo(as_json(facts, indent=2))
     else:
         _print(config, problems, warnings)
+        if config is not None and not config.files:
+            note_nothing(context)
     sys.exit(ConfigError.exit_code if problems else 0)
 
 
@@ -135,10 +138,22 @@ def show(context: Context, names: tuple[str, ...], origin: bool, output: str) ->
     config = load_config(context)
     rows = [*setting_values(context, config), *block_values(context, config)]
     rows = [row for row in rows if origin or row["origin"] != "default"]
+    for name in names:
+        if not any(_begins(str(row["name"]), name) for row in rows):
+            raise _nothing(name, [str(row["name"]) for row in rows])
     if names:
         rows = [row for row in rows if any(_begins(str(row["name"]), name) for name in names)]
     columns = ("name", "value", "origin", "where") if origin else ("name", "value")
     show_rows([{column: row[column] for column in columns} for row in rows], columns, output)
+
+
+def _nothing(name: str, known: list[str]) -> UsageError:
+    from tailrace.cli.matching import hint_at
+    from tailrace.core import UsageError
+
+    beginnings = {".".join(line.split(".")[:length]) for line in known for length in range(1, line.count(".") + 2)}
+    hint = hint_at(name, beginnings, "tailrace config show")
+    return UsageError(f"nothing in the configuration begins with '{name}'", code="usage.unknown-value", hint=hint)
 
 
 def _begins(name: str, pattern: str) -> bool:

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import click
+
+from tailrace.cli.options import Context
+
 _HINTS = {
     "source.gone": "check the path in the configuration",
     "source.denied": "run as a user who may read it",
 }
+BEGIN = "write one in a .tpc file there (see docs/config/index.md), or try `tailrace demo`"
+"For somebody who has configured nothing."
+
+
+def note_nothing(context: Context) -> None:
+    """Beside an empty list of what is configured."""
+    from tailrace.cli.layers import searched
+
+    if not context.quiet:
+        click.echo(f"no partition is configured in {searched(context)}\n  hint: {BEGIN}", err=True)
 
 
 def hint_for(code: str, message: str) -> str | None:

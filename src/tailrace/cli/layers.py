@@ -49,6 +49,12 @@ def config_layers(context: Context) -> tuple[Layer, ...]:
     return (*found, *([Layer("user", (own,))] if own.is_dir() else []))
 
 
+def searched(context: Context) -> str:
+    """Where a configuration was looked for, in words."""
+    paths = [path for layer in config_layers(context) for path in layer.paths] or [user_directory(context)]
+    return ", ".join(map(str, paths))
+
+
 def user_directory(context: Context) -> Path:
     """Where a user's own configuration lies."""
     return context.home_path / "config"

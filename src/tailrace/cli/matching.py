@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from tailrace.core.errors import UsageError
-from tailrace.core.registry import nearest
+from tailrace.core.registry import holding, nearest
 
 _WILD = frozenset("*?[")
 
@@ -64,7 +64,7 @@ def _missing(noun: str, name: str, names: Sequence[str]) -> UsageError:
 def hint_at(name: str, known: Iterable[str], everything: str) -> str:
     """What to try for a name that does not exist."""
     known = sorted(known)
-    guess = nearest(name, known)
+    guess = nearest(name, known) or holding(name, known)
     if guess:
         return f"did you mean '{guess}'?"
     some = ", ".join(difflib.get_close_matches(name, known, n=3, cutoff=0.3))

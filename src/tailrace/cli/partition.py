@@ -51,6 +51,7 @@ for _verb in (delete, history, restore):
 @without_spark()
 def list_partitions(context: Context, names: tuple[str, ...], output: str) -> None:
     """All partitions: configured ones, and orphaned ones that only the lake knows. SEL may hold wildcards."""
+    from tailrace.cli.hints import note_nothing
     from tailrace.cli.listing import show_rows
     from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
@@ -58,6 +59,8 @@ def list_partitions(context: Context, names: tuple[str, ...], output: str) -> No
     config = load_config(context)
     found = _known(config, open_lake(context, config))
     show_rows([_row(name, found[name]) for name in listed("partition", names, sorted(found))], COLUMNS, output)
+    if not found:
+        note_nothing(context)
 
 
 def _row(name: str, known: Known) -> Row:

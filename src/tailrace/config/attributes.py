@@ -107,12 +107,18 @@ class BlockType:
     example: str = ""
 
 
-def checked(given: Settings, declared: Attrs, report: Report) -> dict[str, Value]:
-    """Values by name, each of its declared kind; what does not fit is noted and left out, and so is null."""
+def checked(
+    given: Settings, declared: Attrs, report: Report, elsewhere: Mapping[str, str] | None = None
+) -> dict[str, Value]:
+    """Values by name, each of its declared kind; what does not fit is noted and left out, and so is null.
+
+    `elsewhere`: hints for names that this block does not take, but another one does.
+    """
     values: dict[str, Value] = {}
     for name, setting in given.items():
         if name not in declared:
-            report.error(setting.name_where, f"unknown attribute '{name}'", "unknown-attribute", meant(name, declared))
+            hint = (elsewhere or {}).get(name) or meant(name, declared)
+            report.error(setting.name_where, f"unknown attribute '{name}'", "unknown-attribute", hint)
             continue
         attr = declared[name]
         if setting.value is None:
@@ -284,5 +290,6 @@ def _references(setting: Setting, attr: Attr, report: Report) -> Value:
             wanted = f"a {attr.to[0]}{' or a list of them' if many else ''}"
             message = f"'{setting.name}' must be {wanted}, not {called(item)}"
             two = "type.name" if attr.to[0] in ("connection", "source") else "name"
-            raise report.make(setting.where, message, "wrong-type", f"write {attr.to[0]}.{two}")
+            block = f'source "{item}" {{ … }}, or ' if attr.to[0] == "source" and isinstance(item, str) else ""
+            raise report.make(setting.where, message, "wrong-type", f"write {block}{attr.to[0]}.{two}")
     return tuple(items) if many else items[0]

@@ -149,7 +149,7 @@ class Formats:
             return self._other(text, {}, setting.where)
         self.report.error(
             setting.where, f"'{text[:40]}' is no format", "unknown-format",
-            f"{meant(text, _PLAIN)} A layout needs its type: {{ type = \"grok\", layout = `…` }}",
+            f"{meant(text, _PLAIN)}; a layout needs its type: {{ type = \"grok\", layout = `…` }}",
         )  # fmt: skip
         return None
 

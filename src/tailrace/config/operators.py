@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from tailrace.config.values import Value, called
+from tailrace.config.values import Reference, Value, called
 
 _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "+": operator.add,
@@ -54,5 +54,7 @@ def binary(sign: str, left: Value, right: Value) -> Value:
 
 def _number(value: Value) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError(f'expected a number, found {called(value)}; texts are joined as in "${{a}}${{b}}"')
+        quoted = "put SQL, or any other text, between double quotes"
+        hint = quoted if isinstance(value, Reference) else 'texts are joined as in "${a}${b}"'
+        raise ValueError(f"expected a number, found {called(value)}; {hint}")
     return value

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tailrace.config.attributes import NOT_COLLECTED, checked, not_active
 from tailrace.config.declare import BLOCK_TYPES, LATER, LATER_TABLES, PARTITION
+from tailrace.config.declare_sources import FILE
 from tailrace.config.formats import Formats
 from tailrace.config.functions import duration
 from tailrace.config.model import OtherBlock, PartitionSpec, SourceSpec, TableSpec
@@ -22,6 +23,7 @@ from tailrace.config.values import Reference, Setting, Settings, Value, called
 from tailrace.core import registry
 from tailrace.core.table import TP_COLUMNS, Table
 
+_INSIDE = {name: f'{name} stands inside of source "file" {{ … }}' for name in FILE}
 _COLUMN = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
@@ -57,7 +59,7 @@ class Partitions:
             return
         table_name, name, place = named
         table = self._table(table_name, place)
-        values = checked(settings, PARTITION, self.report)
+        values = checked(settings, PARTITION, self.report, _INSIDE)
         self._dedupe(values, settings, table)
         default = settings.get("source_format")
         sources = self._sources(block, values, table, default if "source_format" in values else None)
@@ -117,7 +119,6 @@ class Partitions:
             known = [
                 *LATER_TABLES,
                 *registry.all_table_names(),
-                *registry.ALIASES,
                 *(spec.name for spec in self.declared.values()),
             ]
             otherwise = f'declare it: table "{name}" {{ … }}; `tailrace table list` shows those that are built in'

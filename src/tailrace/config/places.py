@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tailrace.core.errors import ConfigError
-from tailrace.core.registry import nearest
+from tailrace.core.registry import holding, nearest
 
 if TYPE_CHECKING:
     from tailrace.config.model import Config
@@ -281,7 +281,8 @@ class Report:
 def meant(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """A hint for an unknown name: the nearest known one; where none is near, what else to do, or all of them."""
     known = sorted(set(known))
-    guess = nearest(name[:_LONGEST_NAME], (other for other in known if len(other) <= _LONGEST_NAME))
+    name, usual = name[:_LONGEST_NAME], [other for other in known if len(other) <= _LONGEST_NAME]
+    guess = nearest(name, usual) or holding(name, usual)
     if guess:
         return f"did you mean '{guess}'?"
     if otherwise:

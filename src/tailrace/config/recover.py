@@ -17,6 +17,21 @@ if TYPE_CHECKING:
 _PAIRS = {b"{": b"}", b"[": b"]", b"(": b")"}
 _SLIPS = (
     (
+        re.compile(rb'^\s*(?P<word>[A-Za-z_]\w*)(?:[ \t]+"_*")+[ \t]*(?P<here>=)[ \t]*\{'),
+        "a block takes no '='",
+        'write {} "…" {{ … }}',
+    ),
+    (
+        re.compile(rb'^\s*(?P<word>[A-Za-z_]\w*)[ \t]*(?P<here>=)[ \t]*"_*"[ \t]*\{'),
+        "a block takes no '='",
+        'write {} "…" {{ … }}',
+    ),
+    (
+        re.compile(rb"[=\[,][ \t]*(?P<here>(?P<word>(~|\.{1,2})?/[\w./*?~-]*))"),
+        "a path stands between double quotes",
+        'write "{}"',
+    ),
+    (
         re.compile(rb"(?P<here>'(?P<word>[^'\n]*)')"),
         "a text stands between double quotes",
         'write "{}"',

@@ -76,7 +76,7 @@ class Sources:
             self.report.refused(place, error)
             return None
         if declared is None:
-            self.report.unknown(place, "source", kind, [*KINDS, *KIND_SYNONYMS, *plugins.offered("source")])
+            self.report.unknown(place, "source", kind, [*KINDS, *plugins.offered("source")])
             return None
         values = checked(settings, {**declared.attributes, **SOURCE}, self.report)
         given = filled(block.attributes, settings) - SOURCE.keys()

@@ -99,9 +99,15 @@ def nearest(name: str, known: Iterable[str], alike: float = 0.6) -> str | None:
     return found[0] if found else None
 
 
+def holding(name: str, known: Iterable[str]) -> str | None:
+    """The known name of fewest parts of which this is one, as `nginx` is of `nginx_access_log`."""
+    found = [other for other in known if name.lower() in re.split(r"[_.]", other.lower())]
+    return min(found, key=lambda other: (other.count("_"), other), default=None)
+
+
 def unknown(kind: str, name: str, known: Iterable[str], where: str | None = None) -> ConfigError:
     """The error for a name that does not exist, with the nearest one that does."""
     known = sorted(known)
-    guess = nearest(name, known)
+    guess = nearest(name, known) or holding(name, known)
     hint = f"did you mean '{guess}'?" if guess else f"known: {', '.join(known) or 'none'}"
     return ConfigError(f"unknown {kind} '{name}'", code=f"config.unknown-{kind}", where=where, hint=hint)

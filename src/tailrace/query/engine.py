@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from tailrace.core.errors import LakeError, QueryError
-from tailrace.core.registry import ALIASES, nearest
+from tailrace.core.registry import ALIASES, holding, nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +39,8 @@ _CATALOGUE = re.compile(
 _READS = re.compile(
     r"\b(from|join|table|into|with|copy|pivot\w*|unpivot|show|describe|desc|summarize|pragma\w*)\b", re.IGNORECASE
 )
+_GUESS = re.compile(r'\nDid you mean "[^"\n]*"\?')
+"DuckDB's own; it does not know tables that no statement has named yet."
 _CURRENT = re.compile(
     r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\2\$)|\bcurrent_timestamp\b(?!\s*\()""",
     re.IGNORECASE | re.DOTALL,
@@ -90,7 +92,7 @@ class Engine:
             names, types = tuple(d[0] for d in described), tuple(str(d[1]) for d in described)
             return Result(names, types, self._rows(cursor))
         except duckdb.CatalogException as error:
-            raise _refused(error, self._guess(str(error))) from None
+            raise _refused(_GUESS.sub("", str(error)), self._guess(str(error))) from None
         except LakeError as error:
             raise QueryError(error.message, code=error.code, where=error.where, hint=error.hint) from error
         except duckdb.Error as error:
@@ -105,7 +107,8 @@ class Engine:
 
     def _guess(self, message: str) -> str | None:
         missing = re.search(r"Table with name (\S+) does not exist", message)
-        guess = nearest(missing[1], self._names()) if missing else None
+        names = self._names() if missing else ()
+        guess = nearest(missing[1], names) or holding(missing[1], names) if missing else None
         return f"did you mean '{guess}'?" if guess else "`tailrace table list` shows what there is"
 
     # Views
@@ -252,5 +255,5 @@ class Engine:
         self.connection.execute(f"CREATE OR REPLACE VIEW {QUARANTINE} AS {body}")
 
 
-def _refused(error: duckdb.Error, hint: str | None = None) -> QueryError:
+def _refused(error: duckdb.Error | str, hint: str | None = None) -> QueryError:
     return QueryError(str(error).strip(), hint=hint)

@@ -54,6 +54,7 @@ def run(world: World, *arguments: str, stdin: str = "") -> Result:
         (("query",), "there is no SQL to run"),
         (("partition", "show", "q"), "no partition is called 'q'"),
         (("table", "show", "nginx"), "no table is called 'nginx'"),
+        (("config", "show", "partition.wbe"), "nothing in the configuration begins with 'partition.wbe'"),
     ],
 )
 def test_usage(world, arguments, said):
@@ -72,6 +73,14 @@ def test_a_new_workspace_is_noted(world):
         assert "note: workspace 'typo' is new" in run(world, "--workspace", "typo", *command).stderr
         assert run(world, "-q", "--workspace", "typo", *command).stderr == ""
         assert run(world, *command).stderr == ""
+
+
+@pytest.mark.parametrize("arguments", [("partition", "list"), ("config", "validate")])
+def test_somebody_who_has_configured_nothing_is_told_where_to_begin(arguments, tmp_path):
+    done = CliRunner().invoke(cli, ["--home", str(tmp_path), *arguments])
+    assert done.exit_code == 0
+    assert f"no partition is configured in {tmp_path}/config" in done.stderr
+    assert "tailrace demo" in done.stderr
 
 
 def test_partition_for_programs(world):

@@ -173,6 +173,13 @@ def test_a_partition_shows_sources_that_it_refers_to(world: World, tmp_path: Pat
     assert len([name for name in found if "weblogs" in name]) == 1
 
 
+def test_collection_is_another_word_for_partition(world: World) -> None:
+    for arguments in (("list",), ("list", "nginx*"), ("show", "web")):
+        one, other = (run(world, noun, *arguments) for noun in ("partition", "collection"))
+        assert one.exit_code == other.exit_code == 0
+        assert one.stdout == other.stdout
+
+
 def test_what_became_of_rows_by_source(world: World, tmp_path: Path) -> None:
     write(tmp_path / "logs" / "bad.log", "no request\n")
     world.collect("web")

@@ -111,6 +111,31 @@ TIER = 'tier "t" {\n  path = "/t"\n'
             'declare it: table "nope" { … }; `tailrace table list` shows those that are built in',
         ),
         (
+            'partition "nginx" "x" {\n  source "file" {\n    paths = ["/x"]\n  }\n}',
+            "1:11: unknown table 'nginx'",
+            "did you mean 'nginx_access_log'?",
+        ),
+        (
+            'partition "nginx_access_log" "x" {\n  source "s3" {}\n}',
+            "2:10: unknown source 's3'",
+            "did you mean 'aws_s3_bucket'?",
+        ),
+        (
+            'partition "nginx_access_log" "x" {\n  source = "file"\n}',
+            "2:12: 'source' must be a source or a list of them, not a text",
+            'write source "file" { … }, or source.type.name',
+        ),
+        (
+            'partition "nginx_access_log" "x" {\n  paths = ["/x"]\n  source "file" {\n    paths = ["/x"]\n  }\n}',
+            "2:3: unknown attribute 'paths'",
+            'paths stands inside of source "file" { … }',
+        ),
+        (
+            'partition "nginx_access_log" "x" {\n  filter = status >= 500\n  source "file" {\n    paths = []\n  }\n}',
+            "2:12: expected a number, found the name status",
+            "put SQL, or any other text, between double quotes",
+        ),
+        (
             'workspace "a" {\n  base = workspace.b\n}\nworkspace "b" {\n  base = workspace.c\n}',
             "5:10: unknown workspace 'c'",
             "known: a, b",
