@@ -30,10 +30,11 @@ _DELIMITED: Attrs = NOTE | {
     "decimal_separator": Attr("text", "What stands before fractions.", default=".", choices=(".", ",")),
     "timestamp_format": Attr("text", "A strptime pattern for times whose column has none of its own."),
     "normalize_names": Attr("flag", "Names in the header become lower case with `_` between words.", default=False),
+    "all_varchar": Attr("flag", "Are columns that are not declared texts, whatever they look like?", default=False),
     "new_line": Attr("text", "`\\r` where that alone ends a line; other ends are known without it."),
     "max_line_size": Attr("number", "Bytes; longer lines go to the quarantine."),
 }
-IGNORED_DELIMITED = frozenset({"all_varchar", "filename", "ignore_errors", "sample_size"})
+IGNORED_DELIMITED = frozenset({"filename", "ignore_errors", "sample_size"})
 "Options of DuckDB's CSV reader that other systems pass on: taken, with a warning that they do nothing."
 _START = Attr("text", "A regular expression: lines in which it is found begin a record, the others go on with it.")
 FORMATS: Mapping[str, Attrs] = {

@@ -214,6 +214,7 @@ class Formats:
             force_not_null=_strs(values, "force_not_null"),
             decimal_separator=_str(values, "decimal_separator") or plain.decimal_separator,
             timestamp_format=_str(values, "timestamp_format") or None,
+            all_varchar=values.get("all_varchar") is True,
             normalize_names=values.get("normalize_names") is True,
             new_line="\r" if _str(values, "new_line") in ("\r", "\\r") else None,
             max_line_size=longest if isinstance(longest, int) else None,

@@ -68,6 +68,8 @@ class Delimited:
     "Names in a header become lower case with `_` between words."
     new_line: str | None = None
     "`\\r` where that alone ends a line; other ends are known without it."
+    all_varchar: bool = False
+    "Fields that become columns without being declared are texts, whatever they look like."
     max_line_size: int | None = None
     "Longer lines go to the quarantine."
 

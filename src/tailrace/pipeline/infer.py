@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import islice
@@ -11,7 +11,7 @@ from itertools import islice
 import msgspec
 import pyarrow as pa
 
-from tailrace.core import Artifact, Column, Format, Table, TailraceError
+from tailrace.core import Artifact, Column, Delimited, Format, Table, TailraceError
 from tailrace.core.columns import is_column_name
 from tailrace.formats import decoder
 from tailrace.formats.base import CorruptStream
@@ -21,6 +21,13 @@ from tailrace.sources import Source
 SAMPLE_ARTIFACTS = 5
 SAMPLE_ROWS = 2_000
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)?")
+_TEXTS = {
+    "bigint": re.compile(r"-?(0|[1-9]\d{0,17})"),
+    "double": re.compile(r"-?\d+\.\d+([eE][+-]?\d+)?"),
+    "boolean": re.compile(r"true|false", re.IGNORECASE),
+    "date": re.compile(r"\d{4}-\d\d-\d\d"),
+}
+"What the texts of delimited files look like when they are more than that; `007` is a text."
 Sampled = tuple[Source, Artifact, Format]
 
 
@@ -57,10 +64,11 @@ def _learned(table: Table, samples: Iterable[Sampled]) -> list[Column]:
     bare = replace(table, columns=tuple(c for c in table.columns if c.sql is None), keep=("*",))
     kinds: dict[str, set[str]] = {}
     for source, artifact, fmt in islice(samples, SAMPLE_ARTIFACTS):
+        kind = _text_kind(fmt) if isinstance(fmt, Delimited) and not fmt.all_varchar else _kind
         for text in _extras(bare, source, artifact, fmt):
             for name, value in _fields(text).items():
                 if name not in ("tp_misfit", "tp_rest"):
-                    kinds.setdefault(name, set()).add(_kind(value))
+                    kinds.setdefault(name, set()).add(kind(value))
     return [Column(name, _type(seen - {"null"})) for name, seen in kinds.items()]
 
 
@@ -99,6 +107,17 @@ def _kind(value: object) -> str:
     if isinstance(value, str):
         return "timestamp" if _ISO.fullmatch(value) else "varchar"
     return "json"
+
+
+def _text_kind(fmt: Delimited) -> Callable[[object], str]:
+    """Delimited files hold nothing but texts: what one looks like is what it is."""
+
+    def kind(value: object) -> str:
+        text = value.replace(fmt.decimal_separator, ".") if isinstance(value, str) else ""
+        found = (name for name, pattern in _TEXTS.items() if pattern.fullmatch(text))
+        return next(found, None) or _kind(value)
+
+    return kind
 
 
 def _type(seen: set[str]) -> str:

@@ -143,30 +143,6 @@ def test_a_built_in_table_can_be_extended(world: World, tmp_path: Path) -> None:
     assert world.query("select section, status, tp_ips from nginx_access_log") == [("a", 200, ["192.0.2.1"])]
 
 
-def test_a_table_of_its_own_extends_a_built_in_one(world: World, tmp_path: Path) -> None:
-    line = '192.0.2.1 - - [01/May/2024:10:00:00 +0000] "GET /a/b HTTP/1.1" 200 5 "-" "x" 0.25\n'
-    write(tmp_path / "logs" / "a.log", line)
-    world.write_config(
-        partition("shop_access_log", tmp_path / "logs")
-        + """
-        format "nginx_access_log" "timed" {
-          layout = `$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer" \
-"$http_user_agent" $took`
-        }
-        table "shop_access_log" {
-          extends = table.nginx_access_log
-          format  = format.nginx_access_log.timed
-          column "section" { transform = "split_part(request_uri, '/', 2)" }
-          column "took"    { type = "double" }
-        }
-        """.replace("\\\n", "")
-    )
-    (report,) = world.collect()
-    assert report.clean
-    rows = world.query("select section, took, status, tp_ips, tp_table, tp_extra from shop_access_log")
-    assert rows == [("a", 0.25, 200, ["192.0.2.1"], "shop_access_log", None)]
-
-
 def test_index_of_a_custom_table(world: World, tmp_path: Path) -> None:
     lines = "".join(json.dumps({"at": "2024-05-01T10:00:00Z", "team": team}) + "\n" for team in ("a/b", "ü", "", None))
     write(tmp_path / "logs" / "a.jsonl", lines)
@@ -316,5 +292,5 @@ def test_columns_tell_a_header_from_values(world: World, tmp_path: Path) -> None
     (report,) = world.collect()
     assert report.clean
     assert world.query("select tp_timestamp::varchar, customer, Amount from orders") == [
-        ("2024-05-01 10:00:00", "ann", "12")
+        ("2024-05-01 10:00:00", "ann", 12)
     ]
