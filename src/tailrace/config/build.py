@@ -143,7 +143,10 @@ class Builder:
 
     def _known(self, block: Block) -> bool:
         if block.kind not in BLOCKS:
-            self.report.unknown(block.where, "block", block.kind, BLOCKS)
+            if block.kind == "destination":
+                self.report.unknown(block.where, "block", block.kind, ["store"], "`store` says where days rest")
+            else:
+                self.report.unknown(block.where, "block", block.kind, BLOCKS)
             return False
         wanted = _LABELS.get(block.kind)
         if wanted is not None and len(block.labels) != wanted:

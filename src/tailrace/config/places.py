@@ -256,7 +256,8 @@ class Report:
 
     def unknown(self, where: Where, kind: str, name: str, known: Iterable[str], otherwise: str = "") -> None:
         """Note a name that does not exist, with the nearest one that does."""
-        hint = meant(name, known, otherwise)
+        known = tuple(known)
+        hint = meant(name, known, otherwise) if known or kind != "block" else f"write an attribute: {name} = …"
         self.error(where, f"unknown {kind} '{name}'", f"unknown-{kind.replace(' ', '-')}", hint)
 
     def warn(self, where: Where, message: str, code: str, hint: str | None = None) -> None:

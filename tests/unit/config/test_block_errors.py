@@ -135,6 +135,9 @@ TIER = 'tier "t" {\n  path = "/t"\n'
             "2:12: expected a number, found the name status",
             "put SQL, or any other text, between double quotes",
         ),
+        ('destination "x" {}', "1:1: unknown block 'destination'", "`store` says where days rest"),
+        ('plugin "aws" {}', "1:1: unknown block 'plugin'", ""),
+        ("locals {\n  roots {}\n}", "2:3: unknown block 'roots'", "write an attribute: roots = …"),
         (
             'workspace "a" {\n  base = workspace.b\n}\nworkspace "b" {\n  base = workspace.c\n}',
             "5:10: unknown workspace 'c'",
