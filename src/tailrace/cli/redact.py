@@ -30,7 +30,11 @@ def redacted(text: str) -> str:
     """The text without any secret that has been read so far."""
     for secret in sorted(_KNOWN, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
-    return text
+    if "://" not in text:
+        return text
+    from tailrace.config.secrets import without_url_secrets
+
+    return without_url_secrets(text, HIDDEN)
 
 
 def command_line(arguments: Sequence[str]) -> str:
@@ -48,7 +52,7 @@ def command_line(arguments: Sequence[str]) -> str:
 
 
 def _without_value(option: str, pair: str) -> str:
-    from tailrace.config.places import SECRET_NAME
+    from tailrace.config.secrets import SECRET_NAME
 
     name, _, value = pair.partition("=")
     return f"{name}={HIDDEN if option == '--var' or SECRET_NAME.search(name) else value}"

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from tailrace.config.secrets import starred
 from tailrace.core.errors import ConfigError
 from tailrace.core.registry import holding, nearest
 
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
     from tailrace.config.model import Config
     from tailrace.config.syntax import Block
 
-SECRET_NAME = re.compile(r"secret|token|password|credential|key", re.IGNORECASE)
-_SECRET_TEXT = re.compile(
-    r"(\b\w{0,80}?(?:secret|token|password|credential|key)\w*+\s*+[=:]\s*+[\"`])([^\"`]*)", re.IGNORECASE
-)
 _WIDEST_EXCERPT = 160
 _WORD = re.compile(r"[\w-]+(?: [\w-]+)*")
 _NAME_AT = re.compile(rb"[\"`.]?([\w\-.]+)")
@@ -116,7 +113,7 @@ class Text:
         start = self._starts[where.line - 1]
         end = self.data.find(b"\n", start)
         line = self.data[start : end if end >= 0 else None].decode(errors="replace").rstrip().replace("\t", " ")
-        line = _SECRET_TEXT.sub(lambda match: match[1] + "*" * len(match[2]), line)
+        line = starred(line)
         first = max(0, where.column - _WIDEST_EXCERPT // 2) if len(line) > _WIDEST_EXCERPT else 0
         shown = line[first : first + _WIDEST_EXCERPT]
         return f"  | {shown}\n  | {' ' * (where.column - 1 - first)}^"

@@ -27,6 +27,23 @@ def test_the_history_of_the_lake_holds_no_values_of_variables(given: list[str], 
     assert redact.command_line(given) == kept
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://user:pass@host/a?b=c", "https://user:***@host/a?b=c"),
+        ('{"url": "http://h/a?token=abc&n=1"}', '{"url": "http://h/a?token=***&n=1"}'),
+        (
+            "s3://b/k?X-Amz-Signature=1f&x=2 and https://h/?api_key=k#top",
+            "s3://b/k?X-Amz-Signature=***&x=2 and https://h/?api_key=***#top",
+        ),
+        ("https://host:8080/a@b?page=1", "https://host:8080/a@b?page=1"),
+        ("no URL: user:pass@host", "no URL: user:pass@host"),
+    ],
+)
+def test_what_urls_carry_is_hidden(text: str, shown: str) -> None:
+    assert redact.redacted(text) == shown
+
+
 def test_secrets_are_hidden_wherever_they_are_quoted() -> None:
     redact.remember([{"a": [Secret("long-secret"), Secret("ab")]}, ("x", Secret("long-secret-too"))], ["hidden-text"])
     assert redact.redacted("long-secret long-secret-too ab hidden-text x") == "*** *** ab *** x"

@@ -142,6 +142,8 @@ def test_secrets_do_not_show_in_excerpts(fail):
     (problem,) = fail('connection "aws" "b" {\n  secret_key = "hunter2" profile = "p"\n}')
     assert "hunter2" not in problem.render()
     assert problem.where == "a.tpc:2:26"
+    (problem,) = fail('locals {\n  a = "https://u:hunter2@h/?sig=hunter3" b = 1\n}')
+    assert problem.excerpt.startswith('  |   a = "https://u:*******@h/?sig=*******" b = 1\n')
 
 
 def test_not_utf8(tmp_path, load_path):
