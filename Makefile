@@ -28,6 +28,8 @@ long: $(DEV) ## Tests that need minutes or gigabytes: kill -9, huge inputs
 bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --scale 1,4,16
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/formats.py
+	$(BIN)/python benchmarks/table_costs.py
 
 docs: $(DEV) ## Write the generated parts of docs/ anew
 	$(BIN)/python docs/generate.py

@@ -50,7 +50,7 @@ def _address(number: int) -> str:
 CALLERS = [_address(n) for n in range(100_000)]
 
 
-def _callers(rng: np.random.Generator, count: int) -> list[str]:
+def callers(rng: np.random.Generator, count: int) -> list[str]:
     """Addresses as traffic has them: a few are busy, most are rare (about Zipf), and one in twenty is seen once."""
     ranks = (len(CALLERS) ** rng.random(count)).astype(np.int64)
     callers = [CALLERS[n - 1] for n in ranks.tolist()]
@@ -74,7 +74,7 @@ def nginx_lines(count: int, day: datetime, rng: np.random.Generator) -> tuple[by
     size = np.where(status == 304, 0, rng.lognormal(8, 1.6, count).astype(np.int64))
     method, protocol = rng.integers(0, len(METHODS), count), rng.integers(0, 2, count)
     quoted = np.flatnonzero(rng.random(count) < 0.0002).tolist()
-    callers = _callers(rng, count)
+    came = callers(rng, count)
     paths = rng.integers(0, len(PATHS), count).tolist()
     requests = [
         f"{METHODS[m]} {PATHS[p]} {PROTOCOLS[v]}"
@@ -90,7 +90,7 @@ def nginx_lines(count: int, day: datetime, rng: np.random.Generator) -> tuple[by
     lines = [
         f'{caller} - {NAMES[u]} [{date}:{CLOCK[t]} +0000] "{r}" {s} {z} "{REFERERS[f]}" "{g}"'
         for caller, u, t, r, s, z, f, g in zip(
-            callers, names.tolist(), seconds.tolist(), requests, status.tolist(), size.tolist(), referers, agents, strict=True
+            came, names.tolist(), seconds.tolist(), requests, status.tolist(), size.tolist(), referers, agents, strict=True
         )
     ]  # fmt: skip
     found = {
@@ -136,7 +136,7 @@ def vpc_lines(index: int, count: int, start: datetime, rng: np.random.Generator)
     high = np.where(protocol == 1, 0, rng.integers(1024, 65536, count))
     accepted = rng.random(count) < 0.93
     inside = [f"10.{a & 7}.{b}.{c}" for a, b, c in rng.integers(0, 255, (40, 3)).tolist()]
-    outside = _callers(rng, count)
+    outside = callers(rng, count)
     incoming = rng.random(count) < 0.5
     columns = (
         rng.integers(0, 40, count),

@@ -116,3 +116,13 @@ def test_the_year_is_that_of_the_path(world: World, tmp_path: Path) -> None:
     world.collect_one("syslog", str(tmp_path), file_layout=layout)
     assert all(report.clean for report in world.collect(window=TimeRange(datetime(2017, 1, 1))))
     assert world.query("select timestamp::varchar from syslog") == [("2017-03-02 10:00:00",)]
+
+
+def test_otlp_in_a_table_of_ones_own(world: World, tmp_path: Path) -> None:
+    record = '{"timeUnixNano":"1720173600000000000","severityNumber":9,"body":{"stringValue":"hello"}}'
+    text = f'{{"resourceLogs":[{{"scopeLogs":[{{"logRecords":[{record}]}}]}}]}}\n'
+    found = rows(
+        world, tmp_path / "app.json", text, "select body, severity_number + 1, tp_timestamp::varchar from app",
+        format="format.otlp.default", time="time_unix_nano", spelled='time = "epoch_ns"',
+    )  # fmt: skip
+    assert found == [("hello", 10, "2024-07-05 10:00:00")]

@@ -178,7 +178,12 @@ def _extra(kept: Texts, misfits: Texts, documents: Texts, rows: int) -> tuple[pa
 
 
 def _members(texts: Texts, rows: npt.NDArray[np.int64]) -> list[pa.Array]:
-    return [joined(_key(name), quoted(values.take(pa.array(rows)))) for name, values in texts.items()]
+    return [joined(_key(name), _told(values.take(pa.array(rows)))) for name, values in texts.items()]
+
+
+def _told(values: pa.Array) -> pa.Array:
+    """Texts as JSON has them; numbers as they are."""
+    return values.cast(pa.string()) if pa.types.is_integer(values.type) else quoted(values)
 
 
 def _object(members: list[pa.Array]) -> pa.Array:
