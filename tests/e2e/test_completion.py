@@ -33,6 +33,8 @@ ASKED = [
     (("collect", "nginx"), {"nginx_access_log", "nginx_access_log.web"}),
     (("table", "show", "or"), {"orders"}),
     (("connection", "show", ""), {"aws.prod"}),
+    (("config", "show", "pa"), {"partition"}),
+    (("config", "show", "partition.n"), {"partition.nginx_access_log.web"}),
     (("table", "list", "--out"), {"--output"}),
     (("table", "list", "--output", "js"), {"json", "jsonl"}),
     (("completion", "z"), {"zsh"}),
@@ -68,6 +70,13 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     done = shell(home, "bash", "--norc", "-c", script)
     assert (done.code, done.err) == (0, "")
     return set(done.out.split())
+
+
+def test_only_what_is_configured_can_be_collected(home: Home) -> None:
+    stored = home.path / "data" / "default" / "tp_table=nginx_access_log" / "tp_partition=old"
+    stored.mkdir(parents=True)
+    assert "nginx_access_log.old" in in_bash(home, ("partition", "show", "nginx"))
+    assert "nginx_access_log.old" not in in_bash(home, ("collect", "nginx"))
 
 
 @pytest.mark.parametrize(("words", "wanted"), ASKED)

@@ -47,11 +47,16 @@ def complete_partitions(context: click.Context, parameter: click.Parameter, inco
 
 
 def complete_selectors(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
-    """What `collect` takes: partitions, and tables that have some."""
-    found = set(_partitions(context))
-    return _beginning(incomplete, {*found, *(name.partition(".")[0] for name in found)}) or complete_partitions(
-        context, parameter, incomplete
-    )
+    """What `collect` takes: configured partitions, and tables that have some; their names alone where none fits."""
+    found = set(_configured(context))
+    matching = _beginning(incomplete, {*found, *(name.partition(".")[0] for name in found)})
+    return matching or _beginning(incomplete, {name.rpartition(".")[2] for name in found})
+
+
+def complete_values(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """What `config show` takes: kinds of block and, once one is begun, the blocks."""
+    blocks = [(b.kind, ".".join((b.kind, *b.labels))) for b in _blocks(context)]
+    return _beginning(incomplete, (name if "." in incomplete else kind for kind, name in blocks))
 
 
 def complete_kinds(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -72,8 +77,12 @@ def _tables(context: click.Context) -> Iterable[str]:
     yield from (name.partition(".")[0] for name in _stored(context))
 
 
+def _configured(context: click.Context) -> Iterable[str]:
+    return (".".join(b.labels) for b in _blocks(context) if b.kind == "partition" and len(b.labels) == 2)
+
+
 def _partitions(context: click.Context) -> Iterable[str]:
-    yield from (".".join(b.labels) for b in _blocks(context) if b.kind == "partition" and len(b.labels) == 2)
+    yield from _configured(context)
     yield from (name for name in _stored(context) if "." in name)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli.completing import complete_values
 from tailrace.cli.options import Context, output_option, report_option, without_spark
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _counts(config: Config) -> dict[str, int]:
 
 
 @command.command("show", short_help="The configuration in force, and where it comes from.")
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_values)
 @click.option("--origin", is_flag=True, help="Where each value comes from, and what holds by default.")
 @output_option
 @without_spark()
