@@ -16,6 +16,8 @@ from tailrace.core.table import Table
 
 ALIASES = {"aws_cloudtrail": "aws_cloudtrail_log", "aws_flowlog": "aws_vpc_flow_log"}
 
+FAMILIES = {"zeek_": "zeek_log"}
+"Beginnings of names → the built-in table whose module makes a table of any such name."
 _DOC = re.compile(rb'^    doc="([^"\\]*)",$', re.MULTILINE)
 
 
@@ -45,13 +47,28 @@ def find_table(name: str) -> Table | None:
         table: Table = importlib.import_module(f"tailrace.tables.{name}").TABLE
         return table
     offer = plugins.find("table", name)
-    return _packaged(offer) if offer is not None else None
+    return _packaged(offer) if offer is not None else _related(name)
+
+
+def _related(name: str) -> Table | None:
+    module = _family(name)
+    if module is None:
+        return None
+    table: Table = importlib.import_module(f"tailrace.tables.{module}").named(name)
+    return table
+
+
+def _family(name: str) -> str | None:
+    """The module that makes tables of such names."""
+    known = (module for beginning, module in FAMILIES.items() if name.startswith(beginning) and name != beginning)
+    return next(known, None) if name.islower() else None
 
 
 def has_table(name: str) -> bool:
     """Is there a table of that name or alias, though it may turn out to be of no use?"""
     name = ALIASES.get(name, name)
-    return (name.isidentifier() and is_built_in(name)) or name in plugins.offered("table")
+    built_in = name.isidentifier() and (is_built_in(name) or _family(name) is not None)
+    return built_in or name in plugins.offered("table")
 
 
 def is_built_in(name: str) -> bool:

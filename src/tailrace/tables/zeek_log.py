@@ -1,5 +1,7 @@
 """Any of Zeek's logs, as tab-separated text or JSON: one row per entry."""
 
+from dataclasses import replace
+
 from tailrace.core import Common, Table, Zeek, col
 
 TABLE = Table(
@@ -30,3 +32,8 @@ TABLE = Table(
         usernames=("user",),
     ),
 )
+
+
+def named(name: str) -> Table:
+    """The table of one log, such as `zeek_dns`: its header, or its first records, say what other columns it has."""
+    return replace(TABLE, name=name, doc=f"Entries of Zeek's {name.removeprefix('zeek_')}.log.", map_fields=("*",))
