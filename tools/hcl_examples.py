@@ -1,4 +1,4 @@
-"""Which examples of other documentation load: `tools/hcl_examples.py FOLDER…` reads its Markdown and .tpc files.
+"""Which examples of other documentation `config validate` takes: `tools/hcl_examples.py FOLDER…` (.md and .tpc files).
 
 An example often refers to blocks that it leaves out: a connection, a table of the example above it. Such a one is
 loaded again beside the other examples of its page, with what is still missing declared, and counted on its own. Its
@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from tailrace.config import ConfigErrors, Problem
+from tailrace.config import Config, ConfigErrors, Problem
 from tailrace.config.load import load_texts
 from tailrace.config.places import Text
+from tailrace.pipeline.check import check
 
 FENCE = re.compile(r"^[ \t]*```[ \t]*([\w.-]*)[^\n]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 LANGUAGES = {"hcl", "h", "tpc", "terraform"}
@@ -53,13 +54,14 @@ def examples(file: Path) -> Iterator[Example]:
 
 
 def problems(text: str, *beside: str) -> list[Problem]:
-    """All that the loader says against a text, when others are there as well."""
+    """All that `config validate` says against a text, when others are there as well."""
     texts = [Text(f"{number}.tpc", each.encode(), ".") for number, each in enumerate((text, *beside))]
+    found: tuple[Problem, ...] = ()
     try:
-        load_texts(texts, now=datetime(2024, 3, 31), environ={})
+        config = load_texts(texts, now=datetime(2024, 3, 31), environ={})
     except ConfigErrors as raised:
-        return [problem for problem in raised.errors if problem.place.file == "0.tpc"]
-    return []
+        found, config = raised.errors, raised.config or Config()
+    return [problem for problem in (*found, *check(config)) if problem.place.file == "0.tpc"]
 
 
 def declared(found: list[Problem]) -> str:
