@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 @click.argument("selectors", metavar="[SEL]...", nargs=-1, shell_complete=complete_selectors)
 @click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
 @click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
+@click.option(
+    "--file", "files", metavar="PATH", multiple=True, help="Collect this file, directory or glob; - is stdin."
+)
+@click.option("--table", metavar="NAME", help="With --file: the table it goes to.")
+@click.option("--partition", metavar="NAME", help="With --file: the partition it goes to (files).")
 @click.option("--overwrite", is_flag=True, help="Collect the range again; its rows are replaced in one commit.")
 @click.option("--dry-run", is_flag=True, help="Show what would be collected, by day, and collect nothing.")
 @click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Exit 4 when more rows are quarantined.")
@@ -38,6 +43,9 @@ def command(
     selectors: tuple[str, ...],
     start: str | None,
     end: str | None,
+    files: tuple[str, ...],
+    table: str | None,
+    partition: str | None,
     overwrite: bool,
     dry_run: bool,
     max_errors: int | None,
@@ -47,52 +55,45 @@ def command(
     """Collect logs into the lake.
 
     SEL is a table, table.partition or a partition's name, with wildcards; without any, everything configured is
-    collected. What was collected before is skipped.
+    collected. With --file and --table no configuration is needed. What was collected before is skipped.
 
     Exit codes: 0 all well, 2 usage, 3 configuration, 4 more bad rows than --max-errors, 5 something could not be
     read or stored, 6 locked by another process, 130 interrupted.
     """
-    from tailrace.cli.settings import load_config, now, open_lake, session_options
+    from tailrace.cli.choice import Choice
+    from tailrace.cli.settings import load_config, open_lake, session_options
     from tailrace.cli.summary import exit_code, note_nothing_found, print_summary, shown_progress
-    from tailrace.core import TimeRange, UsageError, parse_time
 
-    moment, began = now(), time.monotonic()
-    window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
-    if overwrite and start is None:
-        raise UsageError(
-            "--overwrite needs --from", code="usage.overwrite-what", hint="say which rows are replaced: --from T-7d"
-        )
+    began, window = time.monotonic(), _window(start, end, overwrite)
+    choice = Choice(selectors, files, table, partition)
     if dry_run:
         from tailrace.cli.preview import show_preview
 
-        sys.exit(show_preview(context, selectors, window, output, overwrite=overwrite))
+        sys.exit(show_preview(context, choice, window, output, overwrite=overwrite))
     with LazySession(session_options(context)) as spark:
         config = load_config(context)
-        specs = chosen_partitions(config, selectors, context)
+        specs = choice.specs(config, context)
         lake = open_lake(context, config)
         visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
         with shown_progress(visible, context) as display:
             reports = collect(lake, config, specs, window, spark, display, overwrite=overwrite)
+    if all(report.clean for report in reports):
+        choice.forget_stdin(context)
     note_nothing_found(reports, specs)
     if not context.quiet or output == "json":
         print_summary(reports, output, context, time.monotonic() - began)
     sys.exit(exit_code(reports, max_errors))
 
 
-def chosen_partitions(config: Config, selectors: tuple[str, ...], context: Context) -> list[PartitionSpec]:
-    from tailrace.cli.hints import BEGIN
-    from tailrace.cli.layers import searched
-    from tailrace.config import require_available, select
-    from tailrace.core import UsageError
+def _window(start: str | None, end: str | None, overwrite: bool) -> TimeRange:
+    from tailrace.cli.settings import now
+    from tailrace.core import TimeRange, UsageError, parse_time
 
-    specs = select(config, selectors)
-    if not specs:
-        message = f"no partition is configured in {searched(context)}"
-        raise UsageError(message, code="usage.nothing-configured", hint=BEGIN)
-    for spec in specs:
-        for source in spec.sources:
-            require_available(source)
-    return specs
+    if overwrite and start is None:
+        hint = "say which rows are replaced: --from T-7d"
+        raise UsageError("--overwrite needs --from", code="usage.overwrite-what", hint=hint)
+    moment = now()
+    return TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
 
 
 def collect(

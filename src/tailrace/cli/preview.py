@@ -9,6 +9,7 @@ import click
 from tailrace.cli.options import Context
 
 if TYPE_CHECKING:
+    from tailrace.cli.choice import Choice
     from tailrace.cli.listing import Row
     from tailrace.config import Config, PartitionSpec
     from tailrace.core import TimeRange
@@ -18,11 +19,8 @@ if TYPE_CHECKING:
 COLUMNS = ("partition", "day", "artifacts", "size", "new", "again")
 
 
-def show_preview(
-    context: Context, selectors: tuple[str, ...], window: TimeRange, output: str, *, overwrite: bool
-) -> int:
+def show_preview(context: Context, choice: Choice, window: TimeRange, output: str, *, overwrite: bool) -> int:
     """Prints the preview; returns the exit code."""
-    from tailrace.cli.collect import chosen_partitions
     from tailrace.cli.listing import show_rows
     from tailrace.cli.settings import load_config, open_lake
     from tailrace.core import TailraceError
@@ -32,7 +30,7 @@ def show_preview(
     lake = open_lake(context, config)
     rows: list[Row] = []
     code = 0
-    for spec in chosen_partitions(config, selectors, context):
+    for spec in choice.specs(config, context):
         report = PartitionReport(spec.full_name)
         try:
             rows += _days(config, lake, spec, window, report, overwrite)
