@@ -25,4 +25,4 @@ def test_columns_have_tailpipes_names_and_types(name: str) -> None:
 
 
 def test_all_its_tables_are_there() -> None:
-    assert len(TABLES) == 22
+    assert len(TABLES) == 23

@@ -171,8 +171,8 @@ OTHER_BLOCKS = frozenset({"store", "tier", "schema", "sink", "listener", "window
 LATER_TABLES = frozenset(
     [
         "crowdstrike_aid_master", "crowdstrike_app_info", "crowdstrike_fdr_event", "crowdstrike_managed_asset",
-        "crowdstrike_user_info", "github_security_log", "kubernetes_audit_logs", "kubernetes_events",
-        "kubernetes_pod_logs", "kubernetes_resources",
+        "crowdstrike_user_info", "kubernetes_audit_logs", "kubernetes_events", "kubernetes_pod_logs",
+        "kubernetes_resources",
     ]
 )  # fmt: skip
 "Tables that partitions may name already; once a table is built in, being listed here means nothing."
