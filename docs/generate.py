@@ -191,7 +191,7 @@ def presets_region(name: str) -> str:
 
 ATTRIBUTES: Mapping[str, Attrs] = {
     "source": SOURCE,
-    "file": KINDS["file"].attributes,
+    **{name: kind.attributes for name, kind in KINDS.items()},
     "layout": declare.OF_TABLE,
     **declare.FORMATS,
 }

@@ -47,6 +47,7 @@ CODES = {
     "config.unknown-sink-type": "There is no such type of sink.",
     "config.unknown-transform-type": "There is no such type of transform.",
     "config.unknown-listener-type": "There is no such type of listener.",
+    "config.unknown-environment": "There is no such cloud of Azure.",
     "config.unknown-workspace": "There is no such workspace.",
     "config.missing-source": "A partition has no source.",
     # packages
@@ -70,6 +71,7 @@ CODES = {
     "config.no-effect": "Something is taken but does nothing (a warning).",
     "config.no-format": "No format is named, so JSON lines are assumed (a warning).",
     "config.not-active": "Something is checked and shown, but nothing acts on it yet (a warning).",
+    "config.missing-package": "A kind of source needs a Python package that is not installed.",
     "config.not-available": "Something is understood but cannot be done yet.",
     "config.source-not-available": "A kind of source that cannot be collected from yet.",
     "config.table-not-available": "A table that is not built in yet.",

@@ -25,6 +25,15 @@ _POLITE: Attrs = {
     "max_retries": Attr("number", "How often a request is tried again.", default=5),
     "max_backoff": Attr("number", "Longest pause between two tries, in seconds.", default=30),
 }
+_SLICED: Attrs = {
+    "slice": Attr("duration", "How much time is asked for at once; a day is made of whole slices.", default="1h"),
+    "settle": Attr("duration", "How long after its end a slice may still get late events.", default="1h"),
+}
+_BY_DAY: Attrs = {**_SLICED, "slice": Attr("duration", "How much time is asked for at once.", default="24h")}
+
+
+def _kind(name: str, doc: str, attributes: Attrs, either: tuple[str, ...] = ()) -> BlockType:
+    return BlockType(name, doc, attributes, ("kind", "name"), either=either)
 
 
 def _later(name: str, doc: str, attributes: Attrs, either: tuple[str, ...] = ()) -> BlockType:
@@ -36,7 +45,7 @@ def _kinds(*kinds: BlockType) -> Mapping[str, BlockType]:
 
 
 KINDS = _kinds(
-    BlockType("file", "Files of this machine.", FILE, ("kind", "name")),
+    _kind("file", "Files of this machine.", FILE),
     _later(
         "aws_s3_bucket", "Objects of an S3 bucket.",
         {
@@ -45,14 +54,14 @@ KINDS = _kinds(
         },
         ("bucket", "paths"),
     ),
-    _later(
+    _kind(
         "aws_cloudwatch_log_group", "Events of a CloudWatch log group.",
         {
             "log_group_name": Attr("text", "Name of the log group."),
             "log_stream_names": Attr("texts", "Names or wildcards of streams; all when absent."),
             "log_streams": Attr("texts", "In place of both: `group/stream_*`, split at the last `/`."),
             "filter_pattern": Attr("text", "A filter that CloudWatch applies."),
-            **_REGION,
+            **_REGION, **_SLICED,
         },
         ("log_group_name", "log_streams"),
     ),
@@ -61,13 +70,14 @@ KINDS = _kinds(
         {**_BUCKET, "paths": Attr("texts", "In place of `bucket` and `prefix`: `gs://bucket/prefix/*`.")},
         ("bucket", "paths"),
     ),
-    _later(
+    _kind(
         "gcp_audit_log_api", "Audit logs from Cloud Logging.",
         {
             "log_types": Attr(
                 "texts", "Which logs; all when absent.", choices=("activity", "data_access", "system_event", "policy")
             ),
             "filter": Attr("text", "A filter that Cloud Logging applies."),
+            **_SLICED, **_POLITE,
         },
     ),
     _later(
@@ -78,20 +88,20 @@ KINDS = _kinds(
             **_PREFIX,
         },
     ),
-    _later("azure_activity_log_api", "Activity log from Azure Monitor.", {}),
-    _later(
+    _kind("azure_activity_log_api", "Activity log from Azure Monitor.", {**_SLICED, **_POLITE}),
+    _kind(
         "github_audit_log_api", "Audit log of an organisation.",
         {
             "organization": Attr("text", "Whose log.", required=True),
             "phrase": Attr("text", "A search phrase that GitHub applies."),
             "include": Attr("text", "Which events.", choices=("web", "git", "all"), default="web"),
-            **_POLITE,
+            **_SLICED, **_POLITE,
         },
     ),
-    _later("pipes_audit_log_api", "Audit log of Turbot Pipes.", {}),
-    _later(
+    _kind("pipes_audit_log_api", "Audit log of Turbot Pipes.", {**_BY_DAY, **_POLITE}),
+    _kind(
         "okta_system_log_api", "System log of Okta.",
-        {"filter": Attr("text", "A filter that Okta applies."), **_POLITE},
+        {"filter": Attr("text", "A filter that Okta applies."), **_SLICED, **_POLITE},
     ),
     _later("crowdstrike_s3_bucket", "Bucket of the Falcon Data Replicator.", {**_BUCKET, **_REGION}, ("bucket",)),
     _later(
@@ -126,45 +136,53 @@ KINDS = _kinds(
             "api_only": Attr("flag", "Without files."),
         },
     ),
-    _later(
+    _kind(
         "http", "A paged JSON API.",
         {
             "url": Attr("text", "Where the first page is.", required=True),
             "method": Attr("text", "How it is asked.", choices=("GET", "POST"), default="GET"),
             "headers": Attr("map", "Headers of every request.", secret=True),
-            "params": Attr("map", "Parameters of the URL; `{from}` and `{to}` stand for the range."),
-            "body": Attr("any", "Body of a POST."),
-            "records": Attr("text", "Dotted path of the array that holds the records."),
+            "params": Attr("map", "Parameters; `{from}` and `{to}`, here, in `url` or `body`, stand for a slice."),
+            "secret_params": Attr("map", "Parameters that hold credentials.", secret=True),
+            "body": Attr("any", "Body of a POST, sent as JSON."),
+            "records": Attr("text", "Dotted path of the array that holds the records; the answer itself when absent."),
+            "time_format": Attr(
+                "text", "How `{from}` and `{to}` are written.", choices=("rfc3339", "date", "epoch", "epoch_ms"),
+                default="rfc3339",
+            ),
+            "time_field": Attr("text", "Dotted path of a record's time: what lies outside the slice is left out."),
             "pagination": Attr(
                 "text", "How the next page is found.", choices=("none", "link", "cursor", "page", "offset"),
                 default="none",
             ),
-            "cursor_path": Attr("text", "Dotted path of the next cursor in the answer."),
+            "cursor_path": Attr("text", "Dotted path of the next cursor, or URL, in the answer."),
             "cursor_param": Attr("text", "Parameter that takes the cursor, the page or the offset."),
+            "first_page": Attr("number", "Number of the first page.", default=1),
             "page_size": Attr("number", "Records of a page.", least=1),
             "page_size_param": Attr("text", "Parameter that takes `page_size`."),
-            "rate_limit": Attr("number", "Requests a second."),
-            "schedule": Attr("duration", "How often a sink that it feeds asks."),
-            "sinks": Attr("references", "Sinks that take its records as snapshots.", to=("sink",)),
-            **_POLITE,
+            "rate_limit": Attr("number", "Requests a second, of all tasks of a machine."),
+            "schedule": Attr("duration", "How often a sink that it feeds asks.", active=False),
+            "sinks": Attr("references", "Sinks that take its records as snapshots.", to=("sink",), active=False),
+            **_SLICED, **_POLITE,
         },
     ),
-    _later(
+    _kind(
         "command", "What a program prints.",
         {
             "command": Attr("command", "The program and its arguments; no shell is involved.", required=True),
             "env": Attr("map", "Environment variables besides those of Tailrace.", secret=True),
             "directory": Attr("text", "Where it runs."),
             "timeout": Attr("duration", "After which it is ended."),
+            **_SLICED,
         },
     ),
-    _later(
+    _kind(
         "kafka", "Messages of a topic, between two offsets.",
         {
             "brokers": Attr("texts", "Addresses: `host:9092`.", required=True),
             "topics": Attr("texts", "Names of topics.", required=True),
             "group": Attr("text", "Consumer group whose offsets are kept in step."),
-            "options": Attr("map", "Further settings of librdkafka."),
+            "options": Attr("map", "Further settings of librdkafka.", secret=True),
         },
     ),
 )  # fmt: skip

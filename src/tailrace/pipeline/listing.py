@@ -16,6 +16,7 @@ from tailrace.pipeline.job import recipe_of
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources import Found, Skipped, Source, Unreadable, make_source
+from tailrace.sources.base import Continuing
 from tailrace.sources.walk import file_uri
 
 
@@ -52,6 +53,8 @@ class Listing:
         for number, spec in enumerate(self.spec.sources):
             source = make_source(spec.kind, _arguments(spec, self.table), spec.connection, spec.locations)
             sources.append(source)
+            if isinstance(source, Continuing):
+                source = source.after(self.ledger.entries.column("uri").to_pylist())
             recipe = recipe_of(self.table, formats[number], self.spec.filter)
             for part in self._windows(source, reach.note_name(spec, recipe), window, now, again):
                 self._take(source.discover(part), number, ours)

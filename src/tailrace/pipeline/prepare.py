@@ -19,6 +19,7 @@ from tailrace.pipeline.job import recipe_of
 from tailrace.pipeline.listing import Listed, Listing
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport
+from tailrace.sources.base import Asked
 
 LOOK_BACK = timedelta(days=30)
 _INSTANT = timedelta(microseconds=1)
@@ -137,5 +138,11 @@ def full_table(config: Config, spec: PartitionSpec, lake: Lake, listed: Listed) 
     table = tables_for(config, spec.table)
     if not table.map_fields:
         return table
-    samples = [(listed.sources[w.source], w.artifact, listed.formats[w.source]) for w in listed.artifacts]
-    return with_inferred(table, stored_schema(lake, table.name), samples)
+    stored = stored_schema(lake, table.name)
+    samples = [
+        (listed.sources[w.source], w.artifact, listed.formats[w.source])
+        for w in listed.artifacts
+        # To look into what is made on demand costs as much as to collect it: once is enough.
+        if stored is None or not isinstance(listed.sources[w.source], Asked)
+    ]
+    return with_inferred(table, stored, samples)

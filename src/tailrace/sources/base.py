@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, ClassVar, Protocol, runtime_checkable
 
 from tailrace.config.model import ConnectionSpec, Location
 from tailrace.core import Artifact, SourceError, TimeRange
@@ -14,6 +14,7 @@ from tailrace.core import Artifact, SourceError, TimeRange
 GONE = "source.gone"
 DENIED = "source.denied"
 SPECIAL = "source.special"
+REFUSED = "source.refused"
 IO = "source.io"
 TRANSIENT = frozenset({IO})
 "Codes after which trying again may help; the others stay true until somebody acts."
@@ -85,6 +86,22 @@ class Source(Protocol):
 
     def open(self, artifact: Artifact) -> BinaryIO:
         """The artifact's bytes as stored; SourceError `source.gone`, `.denied`, `.special` or `.io`."""
+        ...
+
+
+class Asked:
+    """A source that makes its artifacts when asked: opening one twice costs twice, and may cost money."""
+
+    __slots__ = ()
+    late: ClassVar[timedelta | None] = None
+
+
+@runtime_checkable
+class Continuing(Protocol):
+    """A source whose artifacts begin where others ended, so that it has to be told which there are."""
+
+    def after(self, uris: Iterable[str]) -> Source:
+        """The same source, for listing, when those artifacts are known."""
         ...
 
 
