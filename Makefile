@@ -22,8 +22,8 @@ demo: $(RUN) ## Sample logs → lake → first answers
 test: $(DEV) ## All tests but the long ones
 	$(PYTEST) tests --ignore=tests/long
 
-long: $(DEV) ## Tests that need minutes or gigabytes: kill -9, huge inputs
-	$(PYTEST) tests/long
+long: $(DEV) ## Tests that need minutes or gigabytes: kill -9, huge inputs → tests/long/RESULTS.md
+	$(PYTEST) tests/long --results tests/long/RESULTS.md
 
 bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --scale 1,4,16

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from commandline import Home, killed_afterwards
 if TYPE_CHECKING:
     from tests.conftest import World
 
+Noted = Callable[[str, object], None]
 MOST_MEMORY = 600 << 20
 "What a Python process may take, worker or driver."
 
@@ -69,7 +71,7 @@ def _memory(pid: int) -> int:
     return int(found[0].split()[1]) << 10 if found else 0
 
 
-def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path) -> None:
+def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path, record_property: Noted) -> None:
     block = lines(225_000)
     repeats = (5 << 30) // len(block) + 1
     place = tmp_path / "access.log"
@@ -77,7 +79,8 @@ def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path) -> None:
         for _ in range(repeats):
             file.write(block)
     partition, most = collected(home, "nginx_access_log", place)
-    print(f"{most >> 20} MB")
+    record_property("largest Python process, MB (5 GB of lines)", most >> 20)
+    record_property("rows", partition["rows"]["stored"])
     assert most < MOST_MEMORY
     assert partition["rows"]["received"] == partition["rows"]["stored"] == 225_000 * repeats
     (row,) = home.query(
@@ -89,7 +92,7 @@ def test_a_text_file_of_5_gigabytes(home: Home, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-def test_a_document_of_1_gigabyte(home: Home, tmp_path: Path) -> None:
+def test_a_document_of_1_gigabyte(home: Home, tmp_path: Path, record_property: Noted) -> None:
     block = events(10_000)
     repeats = (1 << 30) // len(block) + 1
     place = tmp_path / "trail.json"
@@ -99,7 +102,8 @@ def test_a_document_of_1_gigabyte(home: Home, tmp_path: Path) -> None:
             file.write(b"," + block)
         file.write(b"]}")
     partition, most = collected(home, "aws_cloudtrail_log", place)
-    print(f"{most >> 20} MB")
+    record_property("largest Python process, MB (1 GB of JSON)", most >> 20)
+    record_property("rows", partition["rows"]["stored"])
     assert most < MOST_MEMORY
     assert partition["rows"]["received"] == partition["rows"]["stored"] == 10_000 * repeats
     (row,) = home.query("select count(*) as n, count(distinct event_id) as ids from aws_cloudtrail_log")

@@ -58,7 +58,7 @@ def undisturbed(
 
 
 @pytest.mark.parametrize("number", range(MOMENTS))
-def test_killed(home, world, config, undisturbed, number):
+def test_killed(home, world, config, undisturbed, number, record_property):
     rows, seconds = undisturbed
     # One moment in each twentieth of the way, so that all phases have their turn.
     moment = seconds * (number + random.Random(number).random()) / MOMENTS
@@ -68,9 +68,11 @@ def test_killed(home, world, config, undisturbed, number):
             process.wait(moment)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
+            record_property("kills", 1)
     home.assert_no_process_is_left()
     assert stored(home.path) <= rows, "what is visible is whole"
     assert all(report.clean for report in world.collect())
     assert stored(home.path) == rows
+    record_property("rows compared", rows.total())
     for table, partition in PARTITIONS:
         check(home.path, table, partition)
