@@ -54,7 +54,7 @@ class LazyGroup(click.Group):
         if name not in COMMANDS and name not in SYNONYMS and not name.startswith("-"):
             from tailrace.core.registry import nearest
 
-            guess = nearest(name, COMMANDS)
+            guess = nearest(name, [*COMMANDS, *SYNONYMS])
             ctx.fail(f"no such command '{name}'" + (f"; did you mean '{guess}'?" if guess else ""))
         return super().resolve_command(ctx, args)
 

@@ -36,7 +36,26 @@ class Known:
         return "damaged" if self.damaged else "configured" if self.spec is not None else "orphaned"
 
 
-@click.group("partition")
+class VerbFirst(click.Group):
+    """Tells whoever writes the name before the verb, as in `collection prod source list`, how it goes."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name, *rest = args
+        known = {
+            ("collect",): f"collect {name}",
+            ("source", "list"): f"source list --partition {name}",
+            ("source",): f"source list {' '.join(rest[1:2])} --partition {name} --artifacts",
+            **{(verb,): f"{ctx.info_name} {verb} {name}" for verb in self.commands},
+        }
+        meant = known.get(tuple(rest[:2])) or known.get(tuple(rest[:1]))
+        if meant and name not in self.commands:
+            ctx.fail(f"the name comes last: tailrace {meant}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group("partition", cls=VerbFirst)
 def command() -> None:
     """List partitions, show one, or change what they hold."""
 

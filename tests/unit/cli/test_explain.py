@@ -180,6 +180,21 @@ def test_collection_is_another_word_for_partition(world: World) -> None:
         assert one.stdout == other.stdout
 
 
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("web collect", "collect web"),
+        ("web source list", "source list --partition web"),
+        ("web source logs list", "source list logs --partition web --artifacts"),
+        ("web show", "collection show web"),
+    ],
+)
+def test_a_name_before_the_verb_is_answered_with_the_right_order(world: World, given: str, meant: str) -> None:
+    done = run(world, "collection", *given.split())
+    assert done.exit_code == 2
+    assert f"the name comes last: tailrace {meant}\n" in done.stderr
+
+
 def test_what_became_of_rows_by_source(world: World, tmp_path: Path) -> None:
     write(tmp_path / "logs" / "bad.log", "no request\n")
     world.collect("web")
