@@ -43,7 +43,7 @@ class VerbFirst(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name, *rest = args
-        known = {
+        known: dict[tuple[str, ...], str] = {
             ("collect",): f"collect {name}",
             ("source", "list"): f"source list --partition {name}",
             ("source",): f"source list {' '.join(rest[1:2])} --partition {name} --artifacts",
