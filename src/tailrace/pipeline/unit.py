@@ -12,7 +12,7 @@ from tailrace.formats.stream import open_streams
 from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Counts, Job, Outcome, Unit, UnitResult
-from tailrace.pipeline.shape import Origin, Part, Shaper
+from tailrace.pipeline.shape import Origin, Part, Shaper, held_bytes
 from tailrace.pipeline.waste import QuarantineWriter
 from tailrace.pipeline.write import LakeWriter
 from tailrace.sources import is_transient
@@ -152,7 +152,7 @@ class _Task:
     def _take(self, origin: Origin, batch: Batch) -> None:
         self.parts.append((origin, batch))
         self.rows += batch.rows
-        self.bytes += sum(array.nbytes for array in batch.columns.values())
+        self.bytes += held_bytes(batch.columns)
         if self.rows >= GATHER_ROWS or self.bytes >= GATHER_BYTES:
             self._flush()
             self.exposed = (origin.artifact, origin.member)

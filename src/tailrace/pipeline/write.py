@@ -25,7 +25,7 @@ from tailrace.pipeline.encoding import ROW_GROUP, parquet_settings
 from tailrace.pipeline.enrich import LISTS, Enricher
 from tailrace.pipeline.job import Job, WrittenFile
 from tailrace.pipeline.lists import CODED, LIST
-from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, joined, places
+from tailrace.pipeline.shape import DAY_US, EPOCH, Origin, Shaped, held_bytes, joined, places
 
 BUFFER_BYTES = 48 << 20
 "Rows held back to be sorted together, over all days of a task."
@@ -35,6 +35,8 @@ _REPEATS = ("tp_table", "tp_partition", "tp_index", "tp_source_type", "tp_source
 "Columns that are handed to Parquet as dictionaries: few values, so nothing is hashed row by row."
 _TIME, _POSITION, _OWNER = "tp_timestamp", " position", " owner"
 "Columns of a buffer that are not the table's own; no table can have a column of the latter two names."
+_BESIDE = 20
+"Bytes of these three."
 Key = tuple[str, int]
 "tp_index and the day's number."
 
@@ -91,11 +93,13 @@ class LakeWriter:
         self.serial = 0
 
     def add(self, shaped: Shaped) -> None:
+        held = held_bytes(shaped.columns)
         for key, columns in _by_key(shaped):
             buffer = self.buffers.setdefault(key, _Buffer())
-            size = sum(array.nbytes for array in columns.values())
+            rows = len(columns[_TIME])
+            size = rows * (held // len(shaped.timestamps) + _BESIDE)
             buffer.parts.append(columns)
-            buffer.sizes.append(len(columns[_TIME]))
+            buffer.sizes.append(rows)
             buffer.bytes += size
             self.buffered += size
         while self.buffered > BUFFER_BYTES:
