@@ -184,6 +184,32 @@ def test_all_reports_of_a_finding_have_the_time_of_the_first(world: World, tmp_p
     assert found == [(created, created), (datetime(2024, 5, 9, 10), created)]
 
 
+def test_comment_lines_and_a_day_apart_from_its_time_cannot_be_read(world: World, tmp_path: Path) -> None:
+    text = "#Version: 1.0\n#Fields: date time status\n2024-05-01\t10:00:00\t200\n#more\n2024-05-01\t11:00:00\t404\n"
+    write(tmp_path / "a.log", text)
+    world.write_config(
+        f"""
+        format "delimited" "tabs" {{
+          delimiter = "\\t"
+          header    = false
+          comment   = "#"
+          fields    = ["date", "time", "status"]
+        }}
+        table "edge" {{
+          format     = format.delimited.tabs
+          map_fields = ["status"]
+          column "tp_timestamp" {{ transform = "date || ' ' || time" }}
+        }}
+        partition "edge" "p" {{ source "file" {{ paths = ["{tmp_path}/a.log"] }} }}
+        """
+    )
+    (report,) = world.collect()
+    assert (report.counts.stored, report.counts.quarantined) == (2, 0)
+    assert world.query("select tp_timestamp, status from edge order by 1") == [
+        (datetime(2024, 5, 1, 10), 200), (datetime(2024, 5, 1, 11), 404)
+    ]  # fmt: skip
+
+
 def test_one_format_does_not_take_requests_that_are_none(world: World, tmp_path: Path) -> None:
     line = '192.0.2.7 - - [01/May/2024:10:00:00 +0000] "{}" 400 5 "-" "x"\n'
     write(tmp_path / "a.log", line.format("") + line.format("-") + line.format(r"\x16\x03\x01"))
