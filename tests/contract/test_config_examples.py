@@ -189,7 +189,8 @@ def test_an_invalid_escape_is_one_or_more_blanks_with_a_warning():
 
 
 def test_sources_that_come_later_are_refused_when_they_are_needed():
-    config = loaded(CONNECTIONS + SOURCES)
-    assert [warning.message for warning in config.warnings] == ["source aws_s3_bucket is not active yet"]
-    with pytest.raises(ConfigError, match="aws_s3_bucket cannot be collected yet"):
-        require_available(config.partitions[1].sources[0])
+    config = loaded(CONNECTIONS + SOURCES + 'source "kubernetes_events" "k" {}\n')
+    assert [warning.message for warning in config.warnings] == ["source kubernetes_events is not active yet"]
+    require_available(config.partitions[1].sources[0])
+    with pytest.raises(ConfigError, match="kubernetes_events cannot be collected yet"):
+        require_available(config.sources[-1])

@@ -1,7 +1,8 @@
-"""`tailrace connection list|show`."""
+"""`tailrace connection list|show|test`."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -11,14 +12,15 @@ from tailrace.cli.options import Context, output_option, without_spark
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
-    from tailrace.config import Config, ConnectionSpec
+    from tailrace.config import Config, ConnectionSpec, SourceSpec
 
 COLUMNS = ("name", "used_by", "where")
+ANSWER_COLUMNS = ("connection", "what", "ok", "answer")
 
 
 @click.group("connection")
 def command() -> None:
-    """List connections, or show one."""
+    """List connections, show one, or try one out."""
 
 
 @command.command("list")
@@ -54,6 +56,40 @@ def show_connection(context: Context, name: str, output: str) -> None:
         _row(config, spec) | {"arguments": [{"name": k, "value": v} for k, v in spec.args.items()]} for spec in found
     ]
     show_several(shown, output, as_list=is_pattern(name))
+
+
+@command.command("test", short_help="Ask the service who we are and list its places.")
+@click.argument("name", metavar="TYPE.NAME", shell_complete=names_of("connection"))
+@output_option
+@without_spark()
+def test_connection(context: Context, name: str, output: str) -> None:
+    """Ask the service who we are, and for the first names in what sources read through the connection."""
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.matching import chosen
+    from tailrace.cli.settings import load_config
+    from tailrace.core import SourceError
+    from tailrace.sources.trial import try_connection
+
+    config = load_config(context)
+    known = {f"{spec.type}.{spec.name}": spec for spec in config.connections}
+    rows: list[Row] = []
+    for each in chosen("connection", name, sorted(known)):
+        for answer in try_connection(known[each], _sources(config, known[each])):
+            rows.append({"connection": each, "what": answer.what, "ok": answer.ok, "answer": answer.said})
+    if not rows:
+        rows = [{"connection": name, "what": "sources", "ok": True, "answer": "none uses it"}]
+    show_rows(rows, ANSWER_COLUMNS, output)
+    if not all(row["ok"] for row in rows):
+        sys.exit(SourceError.exit_code)
+
+
+def _sources(config: Config, spec: ConnectionSpec) -> list[SourceSpec]:
+    """Those that read through the connection and can be collected from."""
+    from tailrace.config.packaged import source_kinds
+
+    of_partitions = [source for partition in config.partitions for source in partition.sources]
+    kinds = source_kinds()
+    return [s for s in (*of_partitions, *config.sources) if s.connection == spec and kinds[s.kind].active]
 
 
 def _row(config: Config, spec: ConnectionSpec) -> Row:

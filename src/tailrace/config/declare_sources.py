@@ -46,7 +46,7 @@ def _kinds(*kinds: BlockType) -> Mapping[str, BlockType]:
 
 KINDS = _kinds(
     _kind("file", "Files of this machine.", FILE),
-    _later(
+    _kind(
         "aws_s3_bucket", "Objects of an S3 bucket.",
         {
             **_BUCKET, **_REGION,
@@ -65,7 +65,7 @@ KINDS = _kinds(
         },
         ("log_group_name", "log_streams"),
     ),
-    _later(
+    _kind(
         "gcp_storage_bucket", "Objects of a Google Cloud Storage bucket.",
         {**_BUCKET, "paths": Attr("texts", "In place of `bucket` and `prefix`: `gs://bucket/prefix/*`.")},
         ("bucket", "paths"),
@@ -80,7 +80,7 @@ KINDS = _kinds(
             **_SLICED, **_POLITE,
         },
     ),
-    _later(
+    _kind(
         "azure_blob_storage", "Blobs of a container.",
         {
             "account_name": Attr("text", "Name of the storage account.", required=True),

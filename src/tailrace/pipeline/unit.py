@@ -16,6 +16,7 @@ from tailrace.pipeline.shape import Origin, Part, Shaper, held_bytes
 from tailrace.pipeline.waste import QuarantineWriter
 from tailrace.pipeline.write import LakeWriter
 from tailrace.sources import is_transient
+from tailrace.sources.ahead import Ahead
 
 GATHER_ROWS = 16 * 1024
 GATHER_BYTES = 16 << 20
@@ -63,6 +64,7 @@ class _Task:
         self.shaper = Shaper(job, enricher)
         self.writer = LakeWriter(job, name, enricher, self.shaper.origins)
         self.waste = QuarantineWriter(job, name)
+        self.ahead = Ahead(job.sources, unit.artifacts, unit.sources)
         self.decoders = [decoder(job.table, fmt) for fmt in job.formats]
         self.outcomes: list[Outcome] = []
         self.parts: list[Part] = []
@@ -71,10 +73,13 @@ class _Task:
         "What was being read when rows last left for the writer."
 
     def run(self) -> UnitResult:
-        for number, artifact in enumerate(self.unit.artifacts):
-            outcome = Outcome(artifact.uri, "ok", Counts(), {})
-            self.outcomes.append(outcome)
-            self._read(number, artifact, outcome)
+        try:
+            for number, artifact in enumerate(self.unit.artifacts):
+                outcome = Outcome(artifact.uri, "ok", Counts(), {})
+                self.outcomes.append(outcome)
+                self._read(number, artifact, outcome)
+        finally:
+            self.ahead.close()
         self._flush()
         files = self.writer.close()
         return UnitResult(self.unit.number, self.outcomes, files, self.waste.close())
@@ -113,7 +118,7 @@ class _Task:
                     self.broken[number, member] = str(error)
 
     def _opened(self, number: int) -> BinaryIO:
-        return self.job.sources[self.unit.sources[number]].open(self.unit.artifacts[number])
+        return self.ahead.open(number)
 
     def _decode(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
         with self._opened(number) as raw:

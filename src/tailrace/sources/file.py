@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import BinaryIO, ClassVar, cast
@@ -20,7 +20,7 @@ from tailrace.core import Artifact, ConfigError, SourceError, TimeRange
 from tailrace.core.registry import unknown
 from tailrace.sources.base import SPECIAL, Found, Given, Skipped, Unreadable, os_code, os_reason
 from tailrace.sources.globs import split_glob
-from tailrace.sources.layout import Layout, PathMatch, compile_layout
+from tailrace.sources.layout import Layout, PathMatch, layout_given
 from tailrace.sources.walk import Passed, Seen, Walk, file_uri, shown, special, unreadable
 
 ARGS = ("paths", "file_layout", "patterns")
@@ -110,13 +110,7 @@ def make(given: Given) -> FileSource:
             code="config.bad-argument",
             hint='paths = ["/var/log/nginx", "~/logs/**/*.gz"]',
         )
-    patterns = args.get("patterns") or {}
-    if not isinstance(patterns, Mapping) or not all(isinstance(p, str) for p in patterns.values()):
-        raise ConfigError("`patterns` must map names to grok patterns", code="config.bad-argument")
-    layout = args.get("file_layout")
-    if layout is not None and not isinstance(layout, str):
-        raise ConfigError("`file_layout` must be a text", code="config.bad-argument")
-    return FileSource(tuple(paths), compile_layout(layout, patterns) if layout else None)
+    return FileSource(tuple(paths), layout_given(args))
 
 
 class _Bytes(io.FileIO):

@@ -170,6 +170,17 @@ def compile_layout(text: str, patterns: Mapping[str, str] | None = None) -> Layo
     return Layout(text.lstrip("/"), tuple(own.items()))
 
 
+def layout_given(args: Mapping[str, object]) -> Layout | None:
+    """`file_layout` and `patterns` of a source block."""
+    patterns = args.get("patterns") or {}
+    if not isinstance(patterns, Mapping) or not all(isinstance(p, str) for p in patterns.values()):
+        raise ConfigError("`patterns` must map names to grok patterns", code="config.bad-argument")
+    layout = args.get("file_layout")
+    if layout is not None and not isinstance(layout, str):
+        raise ConfigError("`file_layout` must be a text", code="config.bad-argument")
+    return compile_layout(layout, patterns) if layout else None
+
+
 def _check(what: str, text: str, own: Mapping[str, str]) -> None:
     for at in (m.start() for m in re.finditer(r"%\{", text)):
         token = _TOKEN.match(text, at)

@@ -85,18 +85,18 @@ def test_kinds_that_come_later_load_but_cannot_be_collected(load):
         }
         collection "aws_cloudtrail_log" "prod" {
           source = source.aws_s3.trails
-          source "command" {
-            command = "produce"
+          source "kubernetes_events" {
+            watch = true
           }
         }
     """)
     first, second = config.partitions[0].sources
     assert (first.kind, first.name) == ("aws_s3_bucket", "trails")
     assert first.connection is config.connections[0]
-    assert second.kind == "command"
-    with pytest.raises(ConfigError, match="aws_s3_bucket cannot be collected yet") as raised:
-        require_available(first)
-    assert raised.value.where == "a.tpc:5:1"
+    require_available(first)
+    with pytest.raises(ConfigError, match="kubernetes_events cannot be collected yet") as raised:
+        require_available(second)
+    assert raised.value.where == "a.tpc:11:3"
 
 
 def test_secrets_do_not_show(load):

@@ -1,0 +1,62 @@
+"""What servers answer, in words that hold no address, key id or token."""
+
+from __future__ import annotations
+
+import re
+
+from tailrace.core import SourceError
+from tailrace.sources.base import DENIED, GONE, IO
+
+_STATUS = re.compile(r"status code: (\d{3})|HTTP status \w+ error \((\d{3})")
+_CODE = re.compile(r"<Code>(\w+)</Code>|\"reason\": ?\"(\w+)\"")
+_NO_METADATA = re.compile(r"169\.254\.169\.254|metadata\.google\.internal")
+_DENIED_CODES = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
+_CLASSES = {"FileNotFoundError": GONE, "PermissionDeniedError": DENIED, "UnauthenticatedError": DENIED}
+HINT = "`tailrace connection test` tells more about a connection"
+
+
+def told(error: BaseException) -> tuple[str, str]:
+    """Reason and code of an error of obstore or botocore."""
+    text = str(error)
+    if _NO_METADATA.search(text):
+        return "no credentials were found", DENIED
+    name = (_first(_CODE, text) or _botocore_code(error)).strip()
+    status = _first(_STATUS, text)
+    code = _CLASSES.get(type(error).__name__, IO)
+    if name in _DENIED_CODES or status in ("401", "403"):
+        code = DENIED
+    elif name in ("NoSuchKey", "NoSuchBucket", "404") or status == "404":
+        code = GONE
+    return _words(code, name, status, text), code
+
+
+def source_error(error: BaseException, location: str) -> SourceError:
+    """The error as a person and the pipeline understand it."""
+    reason, code = told(error)
+    return SourceError(f"cannot be read: {reason}", code=code, where=location, hint=HINT if code == DENIED else None)
+
+
+def _words(code: str, name: str, status: str, text: str) -> str:
+    said = ", ".join(part for part in (status, name) if part)
+    answer = f" ({said})" if said else ""
+    if code == DENIED:
+        return f"access denied{answer}"
+    if code == GONE:
+        return ("no such bucket" if name == "NoSuchBucket" else "no such object") + answer
+    if said:
+        return f"the server answered{answer}"
+    if re.search("timed ?out", text, re.IGNORECASE):
+        return "the server does not answer in time"
+    if re.search("connect|dns", text, re.IGNORECASE):
+        return "the server cannot be reached"
+    return "the connection broke"
+
+
+def _first(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return next((group for group in found.groups() if group), "") if found else ""
+
+
+def _botocore_code(error: BaseException) -> str:
+    response = getattr(error, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""

@@ -1,0 +1,156 @@
+"""Listing the objects of a time range: prefixes from the layout, side by side, in a stable order."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+
+from tailrace.config.model import Location
+from tailrace.core import TimeRange
+from tailrace.sources.base import SPECIAL, Unreadable
+from tailrace.sources.buckets import Bucket, Entry, OddName
+from tailrace.sources.key_ranges import KeyRange, Spelling, dated, starting_with
+from tailrace.sources.layout import Layout, PathMatch
+from tailrace.sources.object_errors import told
+from tailrace.sources.object_walk import Trunk, Walk, tails
+
+LISTERS = 16
+"Requests at a time."
+_PROBED = 3
+_UNSAID = PathMatch((), None, None, None)
+Listed = Entry | Unreadable
+
+
+@dataclass(slots=True)
+class Listing:
+    """One listing of one location."""
+
+    bucket: Bucket
+    exact: Callable[[], Bucket | None]
+    "Lists names that obstore cannot tell; None where nothing else is at hand."
+    place: Location
+    layout: Layout | None
+    root: str
+    "How URIs begin, for messages."
+    _failed: list[Unreadable] = field(default_factory=list)
+
+    def entries(self, window: TimeRange) -> Iterator[Listed]:
+        """Objects whose keys may meet the window; what could not be listed comes last."""
+        with ThreadPoolExecutor(LISTERS, thread_name_prefix="list") as pool:
+            trunks = Walk(self.layout, self.place.prefix).trunks(lambda names: list(pool.map(self._names, names)))
+            ranges = self._ranges(trunks, window)
+            yield from self._wanted(self._in_order(pool, ranges))
+        yield from self._failed
+
+    def match(self, key: str) -> PathMatch | None:
+        if self.layout is None:
+            return _UNSAID
+        return next((found for tail in tails(key, self.place.prefix) if (found := self.layout.match(tail))), None)
+
+    def _names(self, directory: str) -> Sequence[str]:
+        try:
+            return self.bucket.level(directory)[0]
+        except OddName:
+            return self._exact_names(directory)
+        except Exception as error:
+            self._note(directory, error)
+        return ()
+
+    def _exact_names(self, directory: str) -> Sequence[str]:
+        exact = self.exact()
+        try:
+            if exact is not None:
+                return exact.level(directory)[0]
+            self._note(directory, None)
+        except Exception as error:
+            self._note(directory, error)
+        return ()
+
+    def _ranges(self, trunks: Sequence[Trunk], window: TimeRange) -> list[KeyRange]:
+        ranges: dict[KeyRange, None] = {}
+        spelling = self._spelling(trunks)
+        count = sum(trunk.dates is not None for trunk in trunks)
+        for trunk in trunks:
+            if trunk.dates is None or (window.start is None and window.end is None):
+                ranges[starting_with(trunk.prefix)] = None
+            else:
+                ranges.update(dict.fromkeys(dated(trunk.prefix, trunk.dates, window, spelling, count)))
+        return list(ranges)
+
+    def _spelling(self, trunks: Sequence[Trunk]) -> Spelling:
+        """How dates are written, by the first keys that have one: `2026/01/05`, or `2026/1/5`."""
+        for trunk in [trunk for trunk in trunks if trunk.dates][:_PROBED]:
+            try:
+                page = next(self.bucket.pages(starting_with(trunk.prefix)), [])
+            except Exception:
+                continue  # the listing itself tells what is wrong
+            matches = [match for entry in islice(page, 1000) if (match := self.match(entry.key)) and match.first]
+            if matches:
+                written = [dict(match.fields) for match in matches]
+                short = any(len(w.get(name, "00")) == 1 for w in written for name in ("month", "day"))
+                return Spelling(len(written[0]["year"]) == 4, not short)
+        return Spelling()
+
+    def _in_order(self, pool: ThreadPoolExecutor, ranges: list[KeyRange]) -> Iterator[Entry]:
+        if len(ranges) == 1:
+            yield from self._range(ranges[0])
+            return
+        under_way: deque[Future[list[Entry]]] = deque()
+        for keys in ranges:
+            under_way.append(pool.submit(lambda keys: list(self._range(keys)), keys))
+            if len(under_way) >= 2 * LISTERS:
+                yield from under_way.popleft().result()
+        while under_way:
+            yield from under_way.popleft().result()
+
+    def _range(self, keys: KeyRange) -> Iterator[Entry]:
+        try:
+            yield from _until_end(self.bucket, keys)
+        except OddName:
+            yield from self._around_odd_names(keys)
+        except Exception as error:
+            self._note(keys.directory, error)
+
+    def _around_odd_names(self, keys: KeyRange) -> Iterator[Entry]:
+        """Exact names from another client, else all directories but the one that holds such a name."""
+        try:
+            exact = self.exact()
+            if exact is not None:
+                yield from _until_end(exact, keys)
+                return
+            names, entries = self.bucket.level(keys.directory)
+        except OddName:
+            self._note(keys.directory, None)
+            return
+        except Exception as error:
+            self._note(keys.directory, error)
+            return
+        yield from (entry for entry in entries if keys.holds(entry.key))
+        for name in names:
+            yield from self._range(KeyRange(f"{keys.directory}{name}/", keys.after, keys.last))
+
+    def _wanted(self, entries: Iterator[Entry]) -> Iterator[Entry]:
+        pattern = re.compile(fnmatch.translate(self.place.pattern)) if self.place.pattern != "*" else None
+        seen: set[str] = set()
+        for entry in entries:
+            fits = entry.key.startswith(self.place.prefix) and (pattern is None or pattern.match(entry.key))
+            if fits and entry.key not in seen:
+                seen.add(entry.key)
+                yield entry
+
+    def _note(self, directory: str, error: Exception | None) -> None:
+        odd = ("holds a name that cannot be asked for, such as `a//b`", SPECIAL)
+        reason, code = odd if error is None else told(error)
+        self._failed.append(Unreadable(f"{self.root}{directory}", f"cannot be listed: {reason}", self.root, code))
+
+
+def _until_end(bucket: Bucket, keys: KeyRange) -> Iterator[Entry]:
+    for page in bucket.pages(keys):
+        yield from (entry for entry in page if keys.holds(entry.key))
+        if page and keys.is_past(page[-1].key):
+            return

@@ -1,0 +1,139 @@
+"""A server with one bucket in memory: S3's and Google's XML protocol, every request noted, and faults on demand."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import md5
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+from xml.sax.saxutils import escape
+
+
+@dataclass
+class BucketServer:
+    """`faults` hold, per key, what happens to the next requests for it: a status, or bytes before the end."""
+
+    objects: dict[str, bytes] = field(default_factory=dict)
+    faults: dict[str, list[int | tuple[str, int]]] = field(default_factory=dict)
+    delay: float = 0.0
+    page: int = 1000
+    requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
+    url: str = ""
+
+    def lists(self) -> list[dict[str, str]]:
+        """The listings asked for."""
+        return [query for _, query, _ in self.requests if "list-type" in query]
+
+    def gets(self) -> list[str]:
+        return [key for key, query, _ in self.requests if "list-type" not in query]
+
+    def listing(self, query: dict[str, str]) -> bytes:
+        prefix, after = query.get("prefix", ""), query.get("continuation-token") or query.get("start-after", "")
+        entries: list[str] = []
+        folders: dict[str, None] = {}
+        keys = sorted((k for k in self.objects if k.startswith(prefix) and k > after), key=str.encode)
+        last = ""
+        for key in keys:
+            if len(entries) + len(folders) >= self.page:
+                break
+            head, slash, _ = key[len(prefix) :].partition(query.get("delimiter") or "\0")
+            if slash:
+                folders[prefix + head + slash] = None
+                last = prefix + head + slash + "\U0010ffff"
+            else:
+                entries.append(_entry(key, self.objects[key]))
+                last = key
+        more = any(key > last for key in keys)
+        inside = "".join(f"<CommonPrefixes><Prefix>{escape(f)}</Prefix></CommonPrefixes>" for f in folders)
+        token = f"<NextContinuationToken>{escape(last)}</NextContinuationToken>" if more else ""
+        truncated = str(more).lower()
+        body = f"<IsTruncated>{truncated}</IsTruncated>{token}{''.join(entries)}{inside}"
+        return f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult>{body}</ListBucketResult>'.encode()
+
+
+def _entry(key: str, data: bytes) -> str:
+    return (
+        f"<Contents><Key>{escape(key)}</Key><LastModified>2026-11-01T00:00:00.000Z</LastModified>"
+        f'<ETag>"{etag(data)}"</ETag><Size>{len(data)}</Size></Contents>'
+    )
+
+
+def etag(data: bytes) -> str:
+    return md5(data, usedforsecurity=False).hexdigest()
+
+
+@contextmanager
+def serving(server: BucketServer) -> Iterator[BucketServer]:
+    """The server, at `server.url`, until the end of the block."""
+    handler = type("Handler", (_Handler,), {"bucket": server})
+    http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    http.daemon_threads = True
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    server.url = f"http://127.0.0.1:{http.server_port}"
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    bucket: BucketServer
+    protocol_version = "HTTP/1.1"
+    wbufsize = 65536
+
+    def log_message(self, *_: Any) -> None:
+        return
+
+    def do_GET(self) -> None:
+        url = urlsplit(self.path)
+        query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
+        key = unquote(url.path).lstrip("/").partition("/")[2]
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.bucket.requests.append((key, query, headers))
+        time.sleep(self.bucket.delay)
+        fault = self.bucket.faults.get(key or query.get("prefix", ""), [])
+        action = fault.pop(0) if fault else None
+        if isinstance(action, int):
+            self._answer(
+                action, f"<Error><Code>{'AccessDenied' if action == 403 else 'Trouble'}</Code></Error>".encode()
+            )
+        elif "list-type" in query:
+            self._answer(200, self.bucket.listing(query))
+        elif key in self.bucket.objects:
+            self._object(self.bucket.objects[key], headers, action)
+        else:
+            self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
+
+    do_HEAD = do_GET
+
+    def _object(self, data: bytes, headers: dict[str, str], action: tuple[str, int] | None) -> None:
+        if headers.get("if-match", etag(data)).strip('"') != etag(data):
+            return self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
+        start = int(headers.get("range", "bytes=0-")[6:].partition("-")[0])
+        part, extra = data[start:], {"ETag": f'"{etag(data)}"', "Last-Modified": "Sun, 01 Nov 2026 00:00:00 GMT"}
+        if start:
+            extra["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
+        if action is None:
+            return self._answer(206 if start else 200, part, extra)
+        # `cut` closes the connection early; `short` says that this was all.
+        kind, count = action
+        with suppress(ConnectionError):
+            self._answer(206 if start else 200, part[:count], extra, len(part) if kind == "cut" else count)
+        self.close_connection = True
+
+    def _answer(self, status: int, body: bytes, extra: dict[str, str] | None = None, length: int | None = None) -> None:
+        self.send_response(status)
+        for name, value in (extra or {}).items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body) if length is None else length))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
