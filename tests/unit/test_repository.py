@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,3 +71,11 @@ def test_version_is_in_the_changelog() -> None:
     from tailrace import __version__
 
     assert f"## [{__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_constraint_is_one_pin() -> None:
+    """`make` hands the file to pip, which refuses all of it for a single line it cannot read."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9][\w.-]*==[\w.+!]+", line)] == []
+    names = [re.sub(r"[-_.]+", "-", line.partition("==")[0]).lower() for line in lines]
+    assert len(names) == len(set(names))
