@@ -131,13 +131,13 @@ def _plugins(context: Context) -> Iterator[Finding]:
 def _plugin(kind: str, name: str) -> Iterator[Finding]:
     """What a package provides can be imported, and nobody else claims its name."""
     from tailrace.cli.packages import provider
-    from tailrace.config.packaged import packaged
+    from tailrace.config.packaged import extension
     from tailrace.core.registry import find_table
 
     if kind == "table":
         find_table(name)
     else:
-        packaged(kind, name)
+        extension(kind, name)
     yield Finding(name, "ok", f"{kind} of package {provider(kind, name, ())}")
 
 

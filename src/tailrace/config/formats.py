@@ -8,7 +8,7 @@ from tailrace.config.attributes import checked, filled, require
 from tailrace.config.declare_formats import FORMAT_SYNONYMS, FORMATS, IGNORED_DELIMITED, NOTE, OF_TABLE
 from tailrace.config.model import FormatSpec
 from tailrace.config.names import Names
-from tailrace.config.packaged import Packaged, find_table, packaged
+from tailrace.config.packaged import Extension, extension, find_table
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.values import Reference, Setting, Settings, Value, called, settings_of
 from tailrace.core import plugins, registry
@@ -95,7 +95,7 @@ class Formats:
             table = registry.find_table(type_name)
             if table is not None:
                 return self._of_table(table, settings, where)
-            found = packaged("format", type_name)
+            found = extension("format", type_name)
             if found is not None:
                 return self._packaged(found, settings, where)
         except ConfigError as error:
@@ -105,7 +105,7 @@ class Formats:
         self.report.unknown(where, "format type", type_name, known)
         return None
 
-    def _packaged(self, found: Packaged, settings: Settings, where: Where) -> Format | None:
+    def _packaged(self, found: Extension, settings: Settings, where: Where) -> Format | None:
         values = checked(settings, {**NOTE, **found.kind.attributes}, self.report)
         require(found.kind, f"{found.kind.name} format", filled(settings, settings), where, self.report)
         if any(attr.required and name not in values for name, attr in found.kind.attributes.items()):

@@ -16,15 +16,14 @@ from tailrace.core.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Packaged:
+class Extension:
     """`KIND` and `make` of a package's module."""
 
     kind: BlockType
     make: Callable[[Mapping[str, Any]], Any]
-    package: str
 
 
-def packaged(what: str, name: str) -> Packaged | None:
+def extension(what: str, name: str) -> Extension | None:
     """The source or format of that name that a package brings; ConfigError where it cannot be used."""
     offer = plugins.find(what, name)
     if offer is None:
@@ -32,7 +31,7 @@ def packaged(what: str, name: str) -> Packaged | None:
     module = offer.load("KIND", "make")
     if not isinstance(module.KIND, BlockType) or module.KIND.name != name:
         raise offer.broken(f"KIND of {offer.module} is no block type of that name")
-    return Packaged(module.KIND, module.make, offer.package)
+    return Extension(module.KIND, module.make)
 
 
 def find_table(name: str, where: Where, report: Report) -> Table | None:
@@ -48,7 +47,7 @@ def source_kind(name: str) -> BlockType | None:
     """What a source of that kind takes, built in or of a package."""
     if name in KINDS:
         return KINDS[name]
-    found = packaged("source", name)
+    found = extension("source", name)
     return found.kind if found else None
 
 
@@ -67,7 +66,7 @@ def _usable(what: str) -> dict[str, BlockType]:
     found: dict[str, BlockType] = {}
     for name in plugins.usable(what):
         try:
-            one = packaged(what, name)
+            one = extension(what, name)
         except ConfigError:
             continue
         if one is not None:

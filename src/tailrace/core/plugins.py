@@ -13,8 +13,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from tailrace.core.errors import ConfigError, one_line
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUPS = {kind: f"tailrace.{kind}s" for kind in ("table", "source", "format")} | {"testing": "tailrace.testing"}
 "Kind of thing → group of entry points. Modules of `testing` say how a package's own are tested."
@@ -99,11 +103,15 @@ def _installed() -> Mapping[str, Mapping[str, tuple[Offer, ...]]]:
     from importlib.metadata import entry_points
 
     for kind, names in found.items():
-        for entry in sorted(entry_points(group=GROUPS[kind]), key=lambda entry: (entry.name, entry.value)):
-            package, version = (entry.dist.name, entry.dist.version) if entry.dist else ("?", "?")
-            offer = Offer(kind, entry.name, package, version, entry.module)
-            names[entry.name] = (*names.get(entry.name, ()), offer)
+        offers = [_offer(kind, entry) for entry in entry_points(group=GROUPS[kind])]
+        for offer in sorted(offers, key=lambda offer: (offer.name, offer.package)):
+            names[offer.name] = (*names.get(offer.name, ()), offer)
     return found
+
+
+def _offer(kind: str, entry: EntryPoint) -> Offer:
+    package, version = (entry.dist.name, entry.dist.version) if entry.dist else ("?", "?")
+    return Offer(kind, entry.name, package, version, entry.module)
 
 
 def _any_installed() -> bool:
