@@ -10,8 +10,8 @@ TYPES = {
     "status": "INTEGER", "size": "BIGINT", "took": "DOUBLE", "agent": "VARCHAR",
 }  # fmt: skip
 COMBINED = (
-    r'^(\S+) \S+ (\S+) \[([^\]]*)\] "(\S+) (\S+) [^"]*" (\d+) (\d+) "[^"]*" "([^"]*)"$',
-    ("addr", "user", "time", "method", "path", "status", "size", "agent"),
+    r'^(\S+) \S+ (\S+) \[([^\]]*)\] "(\S+) (\S+) ([^"]*)" (\d+) (\d+) "([^"]*)" "([^"]*)"$',
+    ("addr", "user", "time", "method", "path", "protocol", "status", "size", "referer", "agent"),
 )
 SYSLOG = (
     r"^<(\d+)>(\d+) (\S+) (\S+) (\S+) (\S+) (\S+) \S+ (.*)$",
@@ -57,7 +57,8 @@ JSON = f"""
 """
 QUOTES = f"""
     select addr, user, strptime(substr(day, 2) || ' ' || rtrim(zone, ']'), {LOCAL})::timestamp as time,
-      split_part(request, ' ', 1) as method, split_part(request, ' ', 2) as path, status, size, agent
+      split_part(request, ' ', 1) as method, split_part(request, ' ', 2) as path,
+      split_part(request, ' ', 3) as protocol, status, size, referer, agent
     from {
     csv(
         '''delim=' ', quote='"', escape='', header=false, nullstr='-' ''',
@@ -68,7 +69,7 @@ QUOTES = f"""
 """
 MATCHED = matched(
     f"""x.addr, nullif(x.user, '-') as user, strptime(x.time, {LOCAL})::timestamp as time, x.method, x.path,
-    x.status::integer as status, x.size::bigint as size, x.agent""",
+    x.protocol, x.status::integer as status, x.size::bigint as size, nullif(x.referer, '-') as referer, x.agent""",
     COMBINED,
 )
 WORDS = f"""

@@ -36,12 +36,12 @@ NGINX = Layout(
     split=(("request", ("method", "path", "protocol")),),
 )
 GROK = Grok(
-    r'^%{IPORHOST:addr} %{USER:ident} %{USER:user} \[%{HTTPDATE:time}\] "%{WORD:method} %{NOTSPACE:path} '
-    r'HTTP/%{NUMBER:version}" %{NUMBER:status} %{NUMBER:size} %{QS:referer} "%{DATA:agent}"$'
+    r'^%{IPORHOST:addr} %{USER} %{USER:user} \[%{HTTPDATE:time}\] "%{WORD:method} %{NOTSPACE:path} '
+    r'%{NOTSPACE:protocol}" %{NUMBER:status} %{NUMBER:size} "%{DATA:referer}" "%{DATA:agent}"$'
 )
 REGEX = Regex(
-    r'^(?P<addr>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]*)\] "(?P<method>\S+) (?P<path>\S+) [^"]*" '
-    r'(?P<status>\d+) (?P<size>\d+) "[^"]*" "(?P<agent>[^"]*)"$'
+    r'^(?P<addr>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]*)\] "(?P<method>\S+) (?P<path>\S+) (?P<protocol>[^"]*)" '
+    r'(?P<status>\d+) (?P<size>\d+) "(?P<referer>[^"]*)" "(?P<agent>[^"]*)"$'
 )
 W3C = {
     "time": "date_time", "addr": "c-ip", "user": "cs-username", "method": "cs-method", "path": "cs-uri-stem",
@@ -89,16 +89,17 @@ def renamed(sources: dict[str, str], columns: tuple[Column, ...] = COLUMNS) -> t
     return tuple(replace(column, src=sources[column.name]) for column in columns if column.name in sources)
 
 
+REQUEST = (*timed(LOCAL, "took"), col("protocol"), col("referer"))
 WORDS = Layout("time addr user method path status size took")
 ZEEK = {**dict(zip(duckdb.TYPES, duckdb.TYPES, strict=True)), "time": "ts"}
 JOBS = (
     Job("json", "json", table(Json("Records")), duckdb.JSON, "read_json, unnest", 0.5),
     Job("jsonl", "jsonl", table(Jsonl()), duckdb.PLAIN["jsonl"], "read_json", 0.5),
     Job("delimited", "delimited", table(Delimited()), duckdb.PLAIN["delimited"], "read_csv", 0.5),
-    Job("layout, words", "words", table(WORDS, timed("epoch_s", "agent"), "-"), duckdb.WORDS, "read_csv", 0.5),
-    Job("layout, quotes", "combined", table(NGINX, timed(LOCAL, "took"), "-"), duckdb.QUOTES, "read_csv", 0.5),
-    Job("grok", "combined", table(GROK, timed(LOCAL, "took"), "-"), duckdb.MATCHED, "regexp_extract", 1.0),
-    Job("regex", "combined", table(REGEX, timed(LOCAL, "took"), "-"), duckdb.MATCHED, "regexp_extract", 1.0),
+    Job("layout of words", "words", table(WORDS, timed("epoch_s", "agent"), "-"), duckdb.WORDS, "read_csv", 0.5),
+    Job("layout with quotes", "combined", table(NGINX, REQUEST, "-"), duckdb.QUOTES, "read_csv", 0.5),
+    Job("grok", "combined", table(GROK, REQUEST, "-"), duckdb.MATCHED, "regexp_extract", 1.0),
+    Job("regex", "combined", table(REGEX, REQUEST, "-"), duckdb.MATCHED, "regexp_extract", 1.0),
     Job("w3c", "w3c", table(W3c((tuple(W3C_FIELDS.split()),)), renamed(W3C), "-"), duckdb.W3C, "read_csv"),
     Job(
         "cef", "cef", table(Pairs("cef"), (col("device_vendor"), *renamed(CEF, timed("epoch_ms")))),
@@ -108,7 +109,7 @@ JOBS = (
     Job("syslog", "syslog", table(Syslog(), SYSLOG), duckdb.TOLD, "regexp_extract"),
     Job("zeek", "zeek", table(Zeek(), renamed(ZEEK, timed("epoch_s")), "-"), duckdb.ZEEK, "read_csv"),
     Job("parquet", "parquet", table(Parquet()), duckdb.PLAIN["parquet"], "read_parquet"),
-    Job("otlp, JSON", "otlp", table(Otlp(), OTLP), duckdb.OTLP, "read_json, unnest"),
+    Job("otlp json", "otlp", table(Otlp(), OTLP), duckdb.OTLP, "read_json, unnest"),
     Job("avro", "avro", table(Avro())),
     Job("xml", "xml", table(Xml("Request"))),
 )  # fmt: skip

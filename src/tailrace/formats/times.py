@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,6 +16,7 @@ _PER_SECOND = {"epoch_s": 1, "epoch_ms": 1_000, "epoch_us": 1_000_000, "epoch_ns
 _FIRST = -62_135_596_800_000_000  # 0001-01-01
 _LAST = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 _WORDS = pa.array(["infinity", "-infinity", "epoch"])  # times for DuckDB, not for a log
+_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(?P<zone>Z|[+-]\d\d:?\d\d)?")
 _LEAP_SECOND = r"([0-9]{2}:[0-9]{2}):60([^:0-9]|$)"
 _COMMA = r"(:[0-9]{2}),([0-9]+)"
 
@@ -32,12 +35,20 @@ def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
         if not pa.types.is_binary(values.type):
             return pa.nulls(len(values), STORED)  # a bare number is no time unless its unit is declared
         values = _readable(values)
-    if spelled is None:
+    kind = _kind(values) if spelled is None else None
+    if kind is not None:
         try:
-            return _within(values.cast(_ZONED).view(STORED))
+            return _within(values.cast(kind).view(STORED))
         except pa.ArrowInvalid:
             pass
     return _within(_distinct(values, spelled))
+
+
+def _kind(values: pa.Array) -> pa.DataType | None:
+    """What Arrow can read the texts as, by the first of them: to try and fail is dearer than to parse."""
+    first = values[0] if values[0].is_valid else values.drop_null()[0]
+    found = _ISO.fullmatch(first.as_py())
+    return None if found is None else _ZONED if found["zone"] else STORED
 
 
 def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:

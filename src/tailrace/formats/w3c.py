@@ -24,7 +24,6 @@ _BLANK = ord(" ")
 _DIRECTIVE = re.compile(rb"#\s*([\w-]+)\s*:\s*(.*)")
 _DAY = re.compile(rb"\d{4}-\d\d-\d\d")
 _QUOTED = r'^[ \t]*(?:(?:"(?:[^"]|"")*"|[^"\s]+)(?:[ \t]+|$))+$'
-_ODD_BLANKS = re.compile(rb"^ |  | \r?$|\t", re.MULTILINE)
 _TAB, _BLANKS = "\t", r"\s"
 
 
@@ -144,7 +143,12 @@ def _separator(block: LineBlock) -> str:
     """One blank where every line has no more between its fields, which is cheapest; tabs where there are any."""
     if b"\t" in block.raw(0):
         return _TAB
-    return _BLANKS if _ODD_BLANKS.search(block.buffer) else " "
+    data = np.frombuffer(block.buffer, np.uint8)
+    blank = data == _BLANK
+    some = block.starts < block.ends
+    outside = blank[block.starts[some]].any() or blank[block.ends[some] - 1].any()
+    odd = outside or (blank[1:] & blank[:-1]).any() or b"\t" in block.buffer
+    return _BLANKS if odd else " "
 
 
 def _well_quoted(block: LineBlock) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
