@@ -1,6 +1,6 @@
 """Formats beside DuckDB: CPU time of one thread from the bytes of a file to typed columns in Arrow, row by row.
 
-    python benchmarks/formats.py --rows 400000 --runs 3 --only json,jsonl
+    python benchmarks/formats.py --rows 200000 --runs 3 --only json,jsonl
 
 Runs of both alternate; medians are reported. What both read is compared: rows, and the sum of the sizes.
 """
@@ -98,7 +98,7 @@ def compared(job: Job, path: Path, runs: int) -> report.Result:
 def main() -> None:
     """Measure what the command line names, keep the rest, write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=400_000)
+    parser.add_argument("--rows", type=int, default=200_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="names of formats, with commas between them")
     parser.add_argument("--dry", action="store_true", help="print the figures, keep nothing")

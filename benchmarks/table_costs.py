@@ -1,6 +1,6 @@
 """What a table adds to the engine of its format: CPU time per byte, beside a plain table over the same bytes.
 
-    python benchmarks/table_costs.py --size 8000000 --runs 3
+    python benchmarks/table_costs.py --size 16000000 --runs 3
 
 The plain table has a column for every field, typed by what the first records hold, and computes nothing.
 """
@@ -103,7 +103,7 @@ def measured(table: Table, size: int, runs: int, folder: Path) -> report.Result:
 def main() -> None:
     """Measure what the command line names, keep the rest, write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--size", type=int, default=8_000_000, help="bytes of each input")
+    parser.add_argument("--size", type=int, default=16_000_000, help="bytes of each input")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="names of tables, with commas between them")
     parser.add_argument("--dry", action="store_true", help="print the figures, keep nothing")

@@ -23,6 +23,8 @@ _COMMAS = 400_000
 "Beyond so many a text is not divided at once: it may be millions of bare numbers."
 _LINES = 32_768
 "Lines in a batch at most."
+_FIRST_LINES = 500
+"Lines that are decoded before all others: what is learned from them serves the rest."
 _OPEN, _CLOSE = ord("{"), ord("}")
 
 
@@ -158,14 +160,18 @@ class LineDecoder:
 
     def __init__(self, table: Table, fmt: Jsonl) -> None:
         self._cascade = Cascade(table, fmt)
+        self._step = _FIRST_LINES
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches of lines; positions are their byte offsets."""
         for block in cut_lines(stream):
-            for start in range(0, max(len(block), 1), _LINES):
-                rows = self._rows(block, start, min(start + _LINES, len(block)))
+            start = 0
+            while start < len(block) or not start:
+                end = min(start + self._step, len(block))
+                rows = self._rows(block, start, end)
                 rows.bad = block.bad + rows.bad if start == 0 else rows.bad
                 yield self._cascade.batch(rows)
+                start, self._step = max(end, 1), _LINES
 
     def _rows(self, block: LineBlock, first: int, end: int) -> Rows:
         starts, ends = block.starts[first:end], block.ends[first:end]
