@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Raw
 
 from tailrace.core import Column
 from tailrace.formats.casts import cast_texts
@@ -106,7 +107,7 @@ def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
     if field.kind == "json":
         return _raws(values, field.nulls), []
     if field.kind == "source":
-        return pa.array([text_of(value) for value in values], pa.string()), []
+        return _sent(values), []
     if field.kind == "moment":
         return _moments(field, values)
     texts = _without(_texts(values), field.nulls)
@@ -121,6 +122,19 @@ def _texts(values: Values) -> pa.Array:
         return pa.array(values, pa.string())
     except (pa.ArrowTypeError, pa.ArrowInvalid):  # some were not sent as strings
         return pa.array([text_of(value) for value in values], pa.string())
+
+
+def _sent(values: Values) -> pa.Array:
+    """Values as `text_of` tells them. A string without a backslash has quotes at its ends and nowhere else."""
+    if not all(value is None or value.__class__ is Raw for value in values):
+        return pa.array([text_of(value) for value in values], pa.string())
+    texts = _raws(values, frozenset())
+    escaped = pc.and_(pc.starts_with(texts, '"'), pc.match_substring(texts, "\\")).fill_null(False)
+    plain = pc.ascii_trim(texts, characters='"')
+    if not escaped.true_count:
+        return plain
+    told = [msgspec.json.decode(text) for text in texts.filter(escaped).to_pylist()]
+    return pc.replace_with_mask(plain, escaped, pa.array(told, pa.string()))
 
 
 def _raws(values: Values, nulls: frozenset[str]) -> pa.Array:
