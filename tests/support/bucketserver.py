@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice, takewhile
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
@@ -24,6 +26,7 @@ class BucketServer:
     page: int = 1000
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
     url: str = ""
+    _sorted: list[str] = field(default_factory=list)
 
     def lists(self) -> list[dict[str, str]]:
         """The listings asked for."""
@@ -36,7 +39,10 @@ class BucketServer:
         prefix, after = query.get("prefix", ""), query.get("continuation-token") or query.get("start-after", "")
         entries: list[str] = []
         folders: dict[str, None] = {}
-        keys = sorted((k for k in self.objects if k.startswith(prefix) and k > after), key=str.encode)
+        if len(self._sorted) != len(self.objects):
+            self._sorted = sorted(self.objects, key=str.encode)
+        start = max(bisect_left(self._sorted, prefix), bisect_right(self._sorted, after))
+        keys = list(takewhile(lambda key: key.startswith(prefix), islice(self._sorted, start, None)))
         last = ""
         for key in keys:
             if len(entries) + len(folders) >= self.page:
@@ -48,7 +54,7 @@ class BucketServer:
             else:
                 entries.append(_entry(key, self.objects[key]))
                 last = key
-        more = any(key > last for key in keys)
+        more = bool(keys) and keys[-1] > last
         inside = "".join(f"<CommonPrefixes><Prefix>{escape(f)}</Prefix></CommonPrefixes>" for f in folders)
         token = f"<NextContinuationToken>{escape(last)}</NextContinuationToken>" if more else ""
         truncated = str(more).lower()

@@ -26,4 +26,8 @@ def hint_for(code: str, message: str) -> str | None:
     """By code; for the lake, by what the operating system said."""
     if code == "lake.io" and any(words in message for words in ("Permission denied", "Read-only file system")):
         return "choose another place with --home or TAILRACE_HOME"
+    if code == "source.denied" and any(
+        words in message for words in ("access denied", "credentials", "role", "profile")
+    ):
+        return "`tailrace connection test` tells who you are and what may be read"
     return _HINTS.get(code)

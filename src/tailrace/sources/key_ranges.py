@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import calendar
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -45,6 +45,12 @@ class Spelling:
         year = f"{day.year:04}" if self.long_years else f"{day.year % 100:02}"
         values = {"year": year, "month": f"{day.month:0{width}}", "day": f"{day.day:0{width}}"}
         return "".join(values[text] if is_date else text for text, is_date in dates.pieces)
+
+
+def is_padded(numbers: Iterable[str]) -> bool | None:
+    """Is the fifth written `05`? None where no number is small enough to tell."""
+    telling = [number for number in numbers if len(number) == 1 or number.startswith("0")]
+    return all(len(number) > 1 for number in telling) if telling else None
 
 
 def starting_with(prefix: str) -> KeyRange:

@@ -49,6 +49,12 @@ class Dates:
         """Do later days have greater names?"""
         return self.parts == ("year", "month", "day")[: len(self.parts)]
 
+    @property
+    def levels(self) -> int:
+        """How many directories the date is spread over."""
+        text = "".join("0" if is_date else text for text, is_date in self.pieces)
+        return text.count("/")
+
     def open_with(self, name: str) -> bool:
         """May a directory of that name be the first of a date?"""
         text = "".join(r"\d+" if is_date else re.escape(text) for text, is_date in self.pieces)

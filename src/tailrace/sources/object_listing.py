@@ -14,7 +14,7 @@ from tailrace.config.model import Location
 from tailrace.core import TimeRange
 from tailrace.sources.base import SPECIAL, Unreadable
 from tailrace.sources.buckets import Bucket, Entry, OddName
-from tailrace.sources.key_ranges import KeyRange, Spelling, dated, starting_with
+from tailrace.sources.key_ranges import KeyRange, Spelling, dated, is_padded, starting_with
 from tailrace.sources.layout import Layout, PathMatch
 from tailrace.sources.object_errors import told
 from tailrace.sources.object_walk import Trunk, Walk, tails
@@ -84,6 +84,7 @@ class Listing:
 
     def _spelling(self, trunks: Sequence[Trunk]) -> Spelling:
         """How dates are written, by the first keys that have one: `2026/01/05`, or `2026/1/5`."""
+        spelling = Spelling()
         for trunk in [trunk for trunk in trunks if trunk.dates][:_PROBED]:
             try:
                 page = next(self.bucket.pages(starting_with(trunk.prefix)), [])
@@ -92,9 +93,25 @@ class Listing:
             matches = [match for entry in islice(page, 1000) if (match := self.match(entry.key)) and match.first]
             if matches:
                 written = [dict(match.fields) for match in matches]
-                short = any(len(w.get(name, "00")) == 1 for w in written for name in ("month", "day"))
-                return Spelling(len(written[0]["year"]) == 4, not short)
-        return Spelling()
+                padded = is_padded([w.get(name, "") for w in written for name in ("month", "day")])
+                padded = self._padded_below(trunk) if padded is None else padded
+                spelling = Spelling(len(written[0]["year"]) == 4, padded is not False)
+                if padded is not None:
+                    break
+        return spelling
+
+    def _padded_below(self, trunk: Trunk) -> bool | None:
+        """The same by the names of directories, where the first keys are all of days and months after the ninth."""
+        levels = trunk.dates.levels if trunk.dates else 0
+        directories = [trunk.prefix] if levels and (trunk.prefix.endswith("/") or not trunk.prefix) else []
+        for level in range(levels):
+            listed = [(directory, name) for directory in directories for name in self._names(directory)]
+            listed = [(d, n) for d, n in listed if level or (trunk.dates and trunk.dates.open_with(n))]
+            padded = is_padded([number for _, name in listed for number in re.findall(r"\d+", name)])
+            if padded is not None:
+                return padded
+            directories = [f"{directory}{name}/" for directory, name in listed[-_PROBED:]]
+        return None
 
     def _in_order(self, pool: ThreadPoolExecutor, ranges: list[KeyRange]) -> Iterator[Entry]:
         if len(ranges) == 1:

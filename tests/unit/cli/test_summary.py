@@ -97,3 +97,4 @@ def test_hints_by_code():
     assert "--home" in str(hint_for("lake.io", "/x: Permission denied"))
     assert hint_for("lake.io", "No space left on device") is None
     assert "user" in str(hint_for("source.denied", "permission denied"))
+    assert "connection test" in str(hint_for("source.denied", "cannot be listed: access denied (403)"))
