@@ -70,21 +70,25 @@ def _matching(lake: Lake, names: tuple[str, ...]) -> list[str]:
 
 
 def _doomed(lake: Lake, name: str, window: TimeRange) -> Row:
-    """What the log says of the days that the range touches; of days that it touches in part, no more is known."""
+    """What would go: the log tells it of whole days, and the rows themselves of days that the range cuts."""
     import pyarrow.compute as pc
 
+    from tailrace.lake.rewrite import rows_inside
     from tailrace.lake.snapshot import snapshot
 
     table, _, partition = name.partition(".")
-    files = snapshot(lake, table).files
-    files = files.filter(pc.equal(files.column("tp_partition"), partition))
-    inside = [window.touches(day) for day in files.column("tp_date").to_pylist()]
-    files = files.filter(inside) if inside else files
-    days = sorted(set(files.column("tp_date").to_pylist()))
+    version = snapshot(lake, table)
+    files = version.files.filter(pc.equal(version.files.column("tp_partition"), partition))
+    going = {
+        (day, path): rows if window.covers(day) else rows_inside(version.root / path, window)
+        for day, path, rows in zip(*(files.column(c).to_pylist() for c in ("tp_date", "path", "rows")), strict=True)
+        if window.touches(day)
+    }
+    days = sorted({day for (day, _), rows in going.items() if rows})
     return {
         "name": name,
-        "rows": pc.sum(files.column("rows")).as_py() or 0,
-        "files": files.num_rows,
+        "rows": sum(going.values()),
+        "files": sum(rows > 0 for rows in going.values()),
         "days": len(days),
         "first": days[0] if days else None,
         "last": days[-1] if days else None,

@@ -33,6 +33,12 @@ class TimeRange:
         starts_before_end = self.end is None or datetime(day.year, day.month, day.day) < self.end
         return starts_before_end and (self.start is None or day >= self.start.date())
 
+    def covers(self, day: date) -> bool:
+        """Does every instant of that day lie in the range?"""
+        begins = datetime(day.year, day.month, day.day)
+        after_start = self.start is None or self.start <= begins
+        return after_start and (self.end is None or self.end - begins >= timedelta(days=1))
+
 
 def parse_time(text: str, now: datetime) -> datetime:
     """A date, an ISO 8601 time or `T-7d` → UTC without zone."""

@@ -95,6 +95,14 @@ def rewrite_without(root: Path, files: Iterable[ActiveFile], doomed: Doomed, run
     return done
 
 
+def rows_inside(path: Path, window: TimeRange) -> int:
+    """How many rows of a file lie in the range; memory holds one row group at a time."""
+    doomed = Doomed(window=window)
+    with reading_file(path), pq.ParquetFile(path) as source:
+        groups = (source.read_row_group(group, doomed.columns) for group in range(source.num_row_groups))
+        return sum(pc.sum(doomed.marks(rows)).as_py() or 0 for rows in groups)
+
+
 def _count(done: Rewritten, ids: pa.ChunkedArray, mark: pa.ChunkedArray, day: date) -> None:
     heads = pc.utf8_slice_codeunits(ids, 0, PREFIX_LENGTH)
     for entry in pc.value_counts(heads.filter(mark)).to_pylist():

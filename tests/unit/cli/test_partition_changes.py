@@ -47,6 +47,20 @@ def test_nothing_goes_in_a_dry_run(world: World) -> None:
     assert count(world) == 72
 
 
+def test_a_dry_run_counts_the_rows_of_a_day_that_is_cut(world: World) -> None:
+    yesterday = today() - timedelta(days=1)
+    span = ("--from", f"{yesterday}T18:00:00", "--to", f"{today()}T00:00:01")
+    (row,) = told(world, "delete", "p", *span, "--dry-run")
+    assert row == {"name": NAME, "rows": 7, "files": 2, "days": 2, "first": str(yesterday), "last": str(today())}
+    (done,) = told(world, "delete", "p", *span, "--force")
+    assert (done["rows"], count(world)) == (7, 65)
+
+
+def test_a_range_between_two_rows_dooms_nothing(world: World) -> None:
+    (row,) = told(world, "delete", "p", "--from", f"{today()}T10:10:00", "--to", f"{today()}T10:20:00", "--dry-run")
+    assert (row["rows"], row["files"], row["days"], row["first"]) == (0, 0, 0, None)
+
+
 def test_nobody_is_asked_without_a_terminal(world: World) -> None:
     done = run(world, "delete", "p")
     assert done.exception is not None
