@@ -107,7 +107,7 @@ def assert_stored(world: World, data: Path, dataset: str, wanted: list[dict[str,
 
 
 BROKEN = 53
-"48 events inside other objects, and the ends of five that are torn."
+"47 whole events inside other objects, and six pieces of the one that is torn."
 
 
 def test_malformed_sample_is_stored_but_for_what_is_broken(real_logs: Path, world: World) -> None:
