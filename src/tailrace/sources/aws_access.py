@@ -87,6 +87,12 @@ def checked_credentials(settings: Settings) -> SessionCredentials:
     return credentials
 
 
+def endpoint_of(settings: Settings) -> str | None:
+    """Another server than Amazon's, as the connection or the environment names it."""
+    environment = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return settings.text("endpoint_url") or environment
+
+
 def region_of(settings: Settings) -> str | None:
     """Where it is said: connection or source, environment, profile."""
     told_region = settings.text("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tailrace.core import ConfigError
 from tailrace.sources.access import Settings, client_options, retry_config
-from tailrace.sources.aws_access import checked_credentials, needs_session, region_of
+from tailrace.sources.aws_access import checked_credentials, endpoint_of, needs_session, region_of
 from tailrace.sources.base import Given
 from tailrace.sources.buckets import Bucket
 from tailrace.sources.objects import ObjectSource, object_source
@@ -66,7 +66,7 @@ def _region(given: Given) -> dict[str, object]:
 def _store(settings: Settings, bucket: str) -> S3Store:
     from obstore.store import S3Store
 
-    endpoint = settings.text("endpoint_url")
+    endpoint = endpoint_of(settings)
     config: S3Config = {"region": region_of(settings) or _region_of_bucket(bucket, endpoint)}
     path_style = settings.flag("s3_force_path_style")
     in_host = "." not in bucket if path_style is None and endpoint is None else path_style is False

@@ -61,8 +61,7 @@ class Skipped:
     """How many files were passed over on purpose, why, and one of them; comes last, once per reason."""
 
     reason: str
-    """`layout`: the path does not match `file_layout`; `name`: hidden, temporary or an editor's copy;
-    `empty`: an object without bytes, such as the marker of a directory."""
+    "`layout`: the path does not match `file_layout`; `name`: hidden, temporary or an editor's copy."
     count: int
     example: str
 

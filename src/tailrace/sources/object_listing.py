@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -127,7 +127,7 @@ class Listing:
 
     def _range(self, keys: KeyRange) -> Iterator[Entry]:
         try:
-            yield from _until_end(self.bucket, keys)
+            yield from without_markers(_until_end(self.bucket, keys))
         except OddName:
             yield from self._around_odd_names(keys)
         except Exception as error:
@@ -138,7 +138,7 @@ class Listing:
         try:
             exact = self.exact()
             if exact is not None:
-                yield from _until_end(exact, keys)
+                yield from without_markers(_until_end(exact, keys))
                 return
             names, entries = self.bucket.level(keys.directory)
         except OddName:
@@ -171,3 +171,18 @@ def _until_end(bucket: Bucket, keys: KeyRange) -> Iterator[Entry]:
         yield from (entry for entry in page if keys.holds(entry.key))
         if page and keys.is_past(page[-1].key):
             return
+
+
+def without_markers(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Some programs put an empty object in the place of a directory; obstore shows it without its slash."""
+    held: Entry | None = None
+    for entry in entries:
+        if held is not None and not entry.key.startswith(f"{held.key}/"):
+            yield held
+        held = entry if not entry.size else None
+        if held is None:
+            yield entry
+        elif held.key.endswith("/"):
+            held = None
+    if held is not None:
+        yield held

@@ -69,6 +69,8 @@ class ObjectSource:
     def open(self, artifact: Artifact) -> BinaryIO:
         """The object's bytes in blocks; what breaks on the way is taken up again."""
         container, key = self._place_of(artifact.uri)
+        if not artifact.size:
+            return io.BytesIO()
         try:
             if not is_exact(key):
                 opened = self.access.exact_open(container, key, artifact.location)
@@ -115,9 +117,9 @@ class ObjectSource:
                 yield entry
                 continue
             match = listing.match(entry.key)
-            if match is None or not entry.size:
-                count, example = skipped.get(reason := "empty" if match else "layout", (0, entry.key))
-                skipped[reason] = (count + 1, example)
+            if match is None:
+                count, example = skipped.get("layout", (0, entry.key))
+                skipped["layout"] = (count + 1, example)
             elif match.meets(window):
                 yield self._artifact(place.container, entry, match)
 
@@ -147,6 +149,8 @@ class ObjectSource:
 
 def object_source(kind: str, given: Given, access: Access) -> ObjectSource:
     """The source that a block describes; ConfigError when its layout or patterns are wrong."""
-    if not given.locations:
+    bucket, prefix = given.args.get("bucket"), given.args.get("prefix", "")
+    named = (Location(str(bucket), str(prefix), "*"),) if bucket else ()
+    if not given.locations and not named:
         raise ConfigError(f"source '{kind}' names no place to list", code="config.bad-argument")
-    return ObjectSource(kind, given.locations, access, layout_given(given.args))
+    return ObjectSource(kind, given.locations or named, access, layout_given(given.args))

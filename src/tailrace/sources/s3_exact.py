@@ -12,7 +12,7 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from tailrace.sources.access import Settings
-from tailrace.sources.aws_access import boto_session, region_of
+from tailrace.sources.aws_access import boto_session, endpoint_of, region_of
 from tailrace.sources.buckets import Entry
 from tailrace.sources.key_ranges import KeyRange
 from tailrace.sources.object_errors import source_error
@@ -59,10 +59,10 @@ def open_exact(settings: Settings, bucket: str, key: str, location: str) -> Bina
 
 def _client(settings: Settings) -> Any:
     tries = int(settings.number("max_error_retry_attempts", 9))
-    path_style = settings.flag("s3_force_path_style") or settings.text("endpoint_url") is not None
+    path_style = settings.flag("s3_force_path_style") or endpoint_of(settings) is not None
     return boto_session(settings).client(
         "s3",
-        endpoint_url=settings.text("endpoint_url"),
+        endpoint_url=endpoint_of(settings),
         region_name=region_of(settings) or "us-east-1",
         config=Config(
             retries={"max_attempts": tries, "mode": "standard"},
