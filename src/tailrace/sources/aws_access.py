@@ -154,12 +154,15 @@ def _telling(settings: Settings) -> Iterator[None]:
 
 
 def _failed(settings: Settings, error: Exception) -> SourceError:
-    reason, _ = told(error)
+    reason, code = told(error)
     if type(error).__name__ == "ProfileNotFound":
-        reason = f"profile '{settings.text('profile') or os.environ.get('AWS_PROFILE')}' was not found"
+        profile = settings.text("profile") or os.environ.get("AWS_PROFILE")
+        reason, code = f"profile '{profile}' was not found", DENIED
+    elif any(word in type(error).__name__ for word in ("Credential", "Token")):
+        reason, code = "no credentials were found", DENIED
     elif settings.text("role_arn"):
         reason = f"role {settings.text('role_arn')} cannot be assumed: {reason}"
-    return SourceError(reason, code=DENIED, hint=HINT)
+    return SourceError(reason, code=code, hint=HINT if code == DENIED else None)
 
 
 def _boto3() -> Any:
