@@ -35,8 +35,10 @@ def refusal(answer: Answer, where: str, secrets: Iterable[str]) -> SourceError:
     """The error for an answer that trying again does not change."""
     said = _said(answer.body, secrets)
     message = f"the service answers with status {answer.status}{f': {said}' if said else ''}"
+    if answer.status in _REMEDIES:
+        message = f"{message}; {_REMEDIES[answer.status]}"
     code = {401: DENIED, 403: DENIED, 404: GONE, 410: GONE}.get(answer.status, REFUSED)
-    return SourceError(message, code=code, where=where, hint=_REMEDIES.get(answer.status))
+    return SourceError(message, code=code, where=where)
 
 
 def words_for(error: Exception, timeout: float) -> str:

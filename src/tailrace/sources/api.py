@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -12,8 +13,8 @@ import msgspec
 from msgspec import Raw
 
 from tailrace.config.model import ConnectionSpec
-from tailrace.core import Artifact, ConfigError, TimeRange
-from tailrace.sources.base import Asked, Found
+from tailrace.core import Artifact, ConfigError, SourceError, TimeRange
+from tailrace.sources.base import DENIED, Asked, Found
 from tailrace.sources.credentials import text_of
 from tailrace.sources.json_paths import moment_at
 from tailrace.sources.pages import ONE_PAGE, Page, Paging, pages
@@ -21,6 +22,9 @@ from tailrace.sources.slices import HOURLY, Pairs, Slice, Slicing, named, slice_
 from tailrace.sources.streaming import LINE_ENDS_TO_BLANKS, streamed
 from tailrace.sources.web import USUAL, Auth, Manners, Request, Web
 
+DENIED_FOR = 10.0
+"Seconds."
+_denied: dict[Api, tuple[SourceError, float]] = {}
 _EPOCH = datetime(1970, 1, 1)
 TIME_FORMATS: Mapping[str, Callable[[datetime], str]] = {
     "rfc3339": stamp,
@@ -77,7 +81,8 @@ class ApiSource(Asked):
         api, piece = self.api, slice_of(artifact) if self.slicing else None
         request = self._request(piece)
         web = Web(api.manners, api.auth, request.url, artifact.location)
-        for page in pages(web, request, api.paging, api.records, api.may_lack_records):
+        found = pages(web, request, api.paging, api.records, api.may_lack_records)
+        for page in _unless_denied(api, found, artifact.location):
             records, reached = page.records, False
             if piece and api.cut:
                 records, reached = _within(records, piece, api.cut)
@@ -100,6 +105,19 @@ class ApiSource(Asked):
         body = filled(api.body.decode()).encode() if api.body is not None else None
         method = "GET" if api.body is None else "POST"
         return Request(filled(api.url), params, method, body, headers=api.headers)
+
+
+def _unless_denied(api: Api, found: Iterator[Page], where: str) -> Iterator[Page]:
+    """Where credentials were refused a moment ago, the next slice is not asked for: accounts get locked that way."""
+    denied, since = _denied.get(api, (None, 0.0))
+    if denied and time.monotonic() - since < DENIED_FOR:
+        raise SourceError(denied.message, code=DENIED, where=where)
+    try:
+        yield from found
+    except SourceError as error:
+        if error.code == DENIED:
+            _denied[api] = error, time.monotonic()
+        raise
 
 
 def _within(records: list[Raw], piece: Slice, path: str) -> tuple[list[Raw], bool]:

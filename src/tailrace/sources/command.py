@@ -6,13 +6,15 @@ The whole output is one artifact, made anew by every run: its rows replace those
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from threading import Timer
@@ -27,6 +29,7 @@ from tailrace.sources.credentials import Secrets, wrapped
 from tailrace.sources.slices import HOURLY, Pairs, Slicing, named, slice_of, sliced, slicing_of, stamp, undated
 from tailrace.sources.streaming import streamed
 
+_PR_SET_PDEATHSIG = 1
 _BLOCK = 1 << 20
 _LAST_WORDS = 600
 _PATIENCE = 3.0
@@ -87,6 +90,7 @@ class CommandSource(Asked):
             return subprocess.Popen(
                 self._words(artifact), env=environment, cwd=self.directory, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=errors, bufsize=0, start_new_session=True,
+                preexec_fn=_ends_with_us(),
             )  # fmt: skip
         except OSError as error:
             code = DENIED if isinstance(error, PermissionError) else GONE
@@ -118,16 +122,25 @@ def make(given: Given) -> CommandSource:
     )
 
 
+def _ends_with_us() -> Callable[[], None] | None:
+    """Linux ends the program also when this process is killed, and can do nothing more itself."""
+    if sys.platform != "linux":
+        return None
+    library = ctypes.CDLL(None)
+    return lambda: library.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
 def _end(program: subprocess.Popen[bytes]) -> None:
     """Ends it, with everything it has started: asked first, then forced."""
     if program.poll() is not None:
         return
-    for how in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(program.pid, how)
-        with suppress(subprocess.TimeoutExpired):
-            program.wait(_PATIENCE)
-            return
+    with suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        program.wait(_PATIENCE)
+    with suppress(ProcessLookupError):
+        os.killpg(program.pid, signal.SIGKILL)
+    program.wait()
 
 
 def _failed(status: int, errors: IO[bytes], artifact: Artifact, env: Secrets) -> SourceError:

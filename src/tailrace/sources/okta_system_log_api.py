@@ -30,6 +30,7 @@ def make(given: Given) -> ApiSource:
         asked=asked,
         params=(*asked, ("since", "{from}"), ("until", "{to}"), ("sortOrder", "ASCENDING"), ("limit", "1000")),
         paging=Paging("link"),
+        cut="published",
         manners=manners_of(given.args),
     )
     return ApiSource(KIND, api, slicing_of(given.args, SLICING))

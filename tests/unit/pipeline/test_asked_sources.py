@@ -13,6 +13,7 @@ from eventservice import START, EventService, event_service, events
 from motoserver import aws, moto_server
 
 from tailrace.core import TimeRange
+from tailrace.sources import api as api_sources
 from tailrace.sources.slices import utc_now
 
 MORNING = TimeRange(START, START + timedelta(hours=3))
@@ -138,16 +139,20 @@ def test_a_day_with_an_expired_page_is_rolled_back_and_tried_again(world):
         assert not report.troubles
 
 
-def test_denied_is_told_and_kept_apart_from_what_may_pass(world):
+def test_denied_is_told_and_not_tried_with_every_slice(world, monkeypatch):
     with event_service() as (_, api):
         api.answer = lambda _: Reply({"message": "bad credentials"}, 401)
         configured(world, HTTP.replace("URL", api.url))
-        (report,) = world.collect(window=TimeRange(START, START + timedelta(hours=1)))
-        (trouble,) = report.troubles
-        assert (trouble.code, "bad credentials" in trouble.message) == ("data.failed-artifact", True)
-        api.answer = EventService(events(60)).answer
-        (report,) = world.collect(window=TimeRange(START, START + timedelta(hours=1)))
-        assert (report.counts.stored, report.troubles) == (60, [])
+        (report,) = world.collect(window=MORNING)
+        assert len(report.troubles) == 3
+        assert len(api.requests) == 1
+        for trouble in report.troubles:
+            assert trouble.code == "data.failed-artifact"
+            assert "bad credentials; check the credentials of the connection" in trouble.message
+        api.answer = EventService(events(150)).answer
+        monkeypatch.setattr(api_sources, "DENIED_FOR", 0.0)
+        (report,) = world.collect(window=MORNING)
+        assert (report.counts.stored, report.troubles) == (150, [])
 
 
 def test_learned_columns_cost_one_look(world):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 from datetime import datetime, timedelta
@@ -101,15 +102,39 @@ def test_a_program_that_hangs_is_ended(tmp_path):
     with pytest.raises(SourceError, match="did not end within 3 seconds") as error:
         output(python(code, timeout="3s"))
     assert error.value.code == "source.io"
-    assert not _runs(int(mark.read_text()))
+    assert _has_ended(int(mark.read_text()))
 
 
 def test_closing_ends_the_program():
-    source = python("import os, time\nprint(os.getpid(), flush=True)\ntime.sleep(600)")
+    source = python("import os, time\nos.write(1, b'%d\\n' % os.getpid())\ntime.sleep(600)")
     with source.open(next(source.discover(WINDOW))) as raw:
         number = int(raw.read(100))
         assert _runs(number)
-    assert not _runs(number)
+    assert _has_ended(number)
+
+
+def test_the_program_ends_with_a_process_that_is_killed():
+    reader = (
+        "import os, sys\nfrom tailrace.core import TimeRange\nfrom tailrace.sources import make_source\n"
+        "code = 'import os, time; os.write(1, b\"%d\\\\n\" % os.getpid()); time.sleep(600)'\n"
+        "source = make_source('command', {'command': (sys.executable, '-c', code)})\n"
+        "with source.open(next(source.discover(TimeRange()))) as raw:\n"
+        "    os.write(1, raw.read(100))\n    raw.read()\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", reader], stdout=subprocess.PIPE)
+    number = int(process.stdout.readline())
+    assert _runs(number)
+    process.kill()
+    process.communicate()
+    assert _has_ended(number)
+
+
+def _has_ended(number: int) -> bool:
+    """A moment after it was told to."""
+    until = time.monotonic() + 20
+    while _runs(number) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not _runs(number)
 
 
 def _runs(number: int) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from datetime import datetime, timedelta
 
 import pytest
@@ -190,6 +191,26 @@ def test_pages_are_read_one_by_one():
             while raw.read(1 << 20):
                 pass
         assert len(api.requests) == 3
+
+
+def test_memory_is_that_of_a_page():
+    page = json.dumps([{"n": n, "text": "x" * 1000} for n in range(1000)]).encode()
+
+    def answer(request):
+        number = int(request.params["page"])
+        return Reply(page if number <= 30 else b"[]")
+
+    with serving(answer) as api:
+        asked = source(api.url, pagination="page")
+        tracemalloc.start()
+        size = 0
+        with asked.open(next(asked.discover(MORNING))) as raw:
+            while block := raw.read(4 << 20):
+                size += len(block)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert size > 30_000_000
+    assert peak < 10 * len(page)
 
 
 @pytest.mark.parametrize(
