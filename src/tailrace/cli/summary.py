@@ -13,6 +13,7 @@ import click
 
 from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context
+from tailrace.cli.redact import redacted
 from tailrace.core import TooManyBadRows
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def print_summary(reports: list[PartitionReport], output: str, context: Context,
     if output == "json":
         import json
 
-        click.echo(json.dumps({"partitions": [r.as_dict() for r in reports]}, indent=2))
+        click.echo(redacted(json.dumps({"partitions": [r.as_dict() for r in reports]}, indent=2)))
         return
     several = len(reports) > 1
     for report in reports:
@@ -176,10 +177,10 @@ def _print_troubles(report: PartitionReport) -> None:
         report_error(report.error)
     for trouble in (*report.advice, *report.troubles[:SHOWN_TROUBLES]):
         click.secho(f"  warning[{trouble.code}]: ", fg="yellow", nl=False, err=True)
-        click.echo(f"{trouble.where}: {trouble.message}", err=True)
+        click.echo(f"{redacted(trouble.where)}: {redacted(trouble.message)}", err=True)
         hint = trouble.hint or hint_for(trouble.code, trouble.message)
         if hint:
-            click.echo(f"    hint: {hint}", err=True)
+            click.echo(f"    hint: {redacted(hint)}", err=True)
     more = len(report.troubles) - SHOWN_TROUBLES
     if more > 0:
         click.echo(f"  … and {more:,} more; all of them with --output json", err=True)

@@ -118,6 +118,8 @@ def checked(
     for name, setting in given.items():
         if name not in declared:
             hint = (elsewhere or {}).get(name) or meant(name, declared)
+            if any(attr.secret for attr in declared.values()):
+                report.hide(setting.value)  # it may be one of them, misspelled
             report.error(setting.name_where, f"unknown attribute '{name}'", "unknown-attribute", hint)
             continue
         attr = declared[name]

@@ -99,7 +99,7 @@ class _Task:
             except (CorruptStream, SourceError) as error:
                 if isinstance(error, SourceError) and is_transient(error):
                     raise
-                reason = str(error)
+                reason = _reason(error, artifact)
                 if self.exposed[0] == number:
                     raise _Restart((number, None), reason) from None
         self.parts = [p for p in self.parts if p[0].artifact != number]
@@ -183,6 +183,13 @@ def _dated(artifact: Artifact, stream: Stream) -> Stream:
     day = artifact.day
     moment = datetime.combine(day, time.max) if day else artifact.modified
     return Dated(stream, moment) if moment else stream
+
+
+def _reason(error: CorruptStream | SourceError, artifact: Artifact) -> str:
+    """Without the artifact's own place: whoever tells the reason names it too."""
+    if isinstance(error, SourceError) and error.where == artifact.location:
+        return error.message
+    return str(error)
 
 
 def _origin(number: int, artifact: Artifact, member: str | None) -> Origin:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import cast
 from urllib.parse import parse_qsl, urlsplit
 
+from tailrace.config.secrets import SECRET_NAME
 from tailrace.core import ConfigError
 from tailrace.sources.api import Api, ApiSource, json_body, manners_of
 from tailrace.sources.base import Given
@@ -78,10 +79,17 @@ def _auth(given: Given) -> Fixed:
 
 def _identity(query: str, params: Pairs, body: bytes | None, records: str) -> Pairs:
     """What decides on the answer, so that a changed filter is not taken for data that is there already."""
-    fixed = tuple((name, value) for name, value in params if value not in ("{from}", "{to}"))
-    digest = hashlib.blake2b(body, digest_size=8).hexdigest() if body is not None else ""
-    more = (("body", digest), ("records", records))
-    return (*parse_qsl(query), *fixed, *((name, value) for name, value in more if value))
+    fixed = (pair for pair in params if pair[1] not in ("{from}", "{to}"))
+    asked = (
+        (name, _digest(value.encode()) if SECRET_NAME.search(name) else value)
+        for name, value in (*parse_qsl(query), *fixed)
+    )
+    more = (("body", _digest(body) if body is not None else ""), ("records", records))
+    return (*asked, *((name, value) for name, value in more if value))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.blake2b(content, digest_size=8).hexdigest()
 
 
 def _page_size(args: Mapping[str, object]) -> Pairs:

@@ -15,7 +15,7 @@ from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context
 from tailrace.cli.summary import _in_shell, exit_code, note_nothing_found, print_summary
 from tailrace.config import select
-from tailrace.pipeline.report import PartitionReport
+from tailrace.pipeline.report import PartitionReport, Trouble
 
 CONTEXT = Context(home="/some home")
 
@@ -69,6 +69,15 @@ def test_any_text_comes_through_a_shell(text: str) -> None:
         assert character not in '"$`', quoted
         plain += next(rest) if character == "\\" else character
     assert plain == text
+
+
+def test_what_a_url_carries_is_hidden_in_both_forms(capsys):
+    made = report(1, 0)
+    made.troubles.append(Trouble("https://h/a?token=hunter2", "https://u:hunter3@h is gone", "data.failed-artifact"))
+    _, err = told(capsys, made)
+    assert "https://h/a?token=***: https://u:***@h is gone" in err
+    print_summary([made], "json", CONTEXT, 1.0)
+    assert "hunter" not in capsys.readouterr().out
 
 
 def test_nothing_found(tmp_path: Path, capsys):

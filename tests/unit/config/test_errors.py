@@ -146,6 +146,13 @@ def test_secrets_do_not_show_in_excerpts(fail):
     assert problem.excerpt.startswith('  |   a = "https://u:*******@h/?sig=*******" b = 1\n')
 
 
+def test_secrets_that_are_computed_or_misspelled_do_not_show_either(fail):
+    (problem,) = fail('connection "aws" "b" { secret_key = upper("hunter2", "hunter3", env("NAME")) }')
+    assert 'secret_key = upper("*******", "*******", env("NAME")) }' in problem.excerpt
+    (problem,) = fail('connection "http" "b" {\n  tokn = "hunter2"\n}')
+    assert problem.excerpt.startswith('  |   tokn = "*******"\n')
+
+
 def test_not_utf8(tmp_path, load_path):
     (tmp_path / "a.tpc").write_bytes(b'schema "x" {\n  a = "\xff"\n}')
     with pytest.raises(ConfigErrors, match=r"a\.tpc:2:8: the file is not UTF-8"):

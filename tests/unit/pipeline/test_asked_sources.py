@@ -149,6 +149,7 @@ def test_denied_is_told_and_not_tried_with_every_slice(world, monkeypatch):
         for trouble in report.troubles:
             assert trouble.code == "data.failed-artifact"
             assert "bad credentials; check the credentials of the connection" in trouble.message
+            assert trouble.where not in trouble.message
         api.answer = EventService(events(150)).answer
         monkeypatch.setattr(api_sources, "DENIED_FOR", 0.0)
         (report,) = world.collect(window=MORNING)

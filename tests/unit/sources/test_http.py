@@ -79,13 +79,13 @@ def test_services_without_times_are_read_back_to_the_slice():
 def test_names_hold_what_decides_on_the_answer_and_no_credentials():
     connection = ConnectionSpec("http", "c", {"token": Secret("t0ken")}, Where("a.tpc", 1, 1))
     asked = source(
-        "https://api.example.com/v1/logs?kind=a", connection,
+        "https://api.example.com/v1/logs?kind=a&api_key=in-the-url", connection,
         params={"since": "{from}", "level": "warn or worse"}, headers={"X-Key": Secret("hidden")},
         secret_params={"key": Secret("hidden")}, records="items",
     )  # fmt: skip
     (artifact,) = asked.discover(TimeRange(START, START + timedelta(minutes=5)))
     assert artifact.uri == (
-        "https://api.example.com/v1/logs?kind=a&level=warn%20or%20worse&records=items"
+        "https://api.example.com/v1/logs?kind=a&api_key=f3ce68ec214875d4&level=warn%20or%20worse&records=items"
         "&from=2026-03-01T09:00:00Z&to=2026-03-01T10:00:00Z"
     )
     assert "t0ken" not in repr(asked)
