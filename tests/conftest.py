@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +18,23 @@ from world import World
 # CI tries the same examples every time: what is new is found where somebody can look at it.
 settings.register_profile("tailrace", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("tailrace")
+
+# Credentials of the machine that runs the tests are none of their business.
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+
+
+@pytest.fixture(autouse=True)
+def only_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test talks to servers that it has started itself, and to no other."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else ""
+        if self.family in (socket.AF_INET, socket.AF_INET6) and not str(host).startswith(("127.", "::1", "localhost")):
+            raise OSError(errno.ENETUNREACH, f"a test wants to reach {host}")
+        connect(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -95,10 +96,11 @@ def retry_config(settings: Settings) -> RetryConfig:
 
 def require_metadata(hint: str) -> None:
     """The last place for credentials is the machine itself; asking it in vain takes minutes, so knock first."""
-    try:
-        socket.create_connection(_METADATA, timeout=1).close()
-    except OSError:
-        raise SourceError("no credentials were found", code=DENIED, hint=hint) from None
+    if os.environ.get("AWS_EC2_METADATA_DISABLED", "").lower() != "true":
+        with suppress(OSError):
+            socket.create_connection(_METADATA, timeout=1).close()
+            return
+    raise SourceError("no credentials were found", code=DENIED, hint=hint)
 
 
 def in_environment(*names: str) -> bool:
