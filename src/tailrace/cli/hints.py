@@ -7,7 +7,7 @@ import click
 from tailrace.cli.options import Context
 
 _HINTS = {
-    "source.gone": "check the path in the configuration",
+    "source.gone": "check the path in the configuration, or after --file",
     "source.denied": "run as a user who may read it",
 }
 BEGIN = "write one in a .tpc file there (see docs/config/index.md), or try `tailrace demo`"

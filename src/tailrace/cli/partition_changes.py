@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -114,16 +116,30 @@ def _confirm(doomed: list[Row], force: bool) -> None:
 
 
 def _deleted(context: Context, lake: Lake, name: str, window: TimeRange) -> Row:
-    from tailrace.cli.redact import command_line
-    from tailrace.lake.lock import partition_lock
     from tailrace.lake.undo import erase
 
     table, _, partition = name.partition(".")
     before = _rows(lake, name)
-    with partition_lock(lake, table, partition, command_line(sys.argv[1:])):
+    with _held(lake, table, partition):
         version = erase(lake, table, partition, window)
     undo = f"{context.command} partition restore {name} --at {version}"
     return {"name": name, "rows": before - _rows(lake, name), "version": version, "undo": undo}
+
+
+@contextmanager
+def _held(lake: Lake, table: str, partition: str) -> Iterator[None]:
+    """The partition is ours to change; a disk that is full or may not be written to is no riddle."""
+    from tailrace.cli.redact import command_line
+    from tailrace.core import LakeError
+    from tailrace.core.errors import one_line
+    from tailrace.lake.lock import partition_lock
+
+    try:
+        with partition_lock(lake, table, partition, command_line(sys.argv[1:])):
+            yield
+    except OSError as error:
+        where = error.filename or str(lake.home)
+        raise LakeError(error.strerror or one_line(error), code="lake.io", where=where) from error
 
 
 def _rows(lake: Lake, name: str) -> int:
@@ -166,16 +182,14 @@ def restore(context: Context, name: str, at: str, output: str) -> None:
     That is its rows, and what is known to be collected; other partitions are not touched.
     """
     from tailrace.cli.listing import show_rows
-    from tailrace.cli.redact import command_line
     from tailrace.cli.settings import now, open_lake
     from tailrace.core import parse_time
     from tailrace.lake import undo
-    from tailrace.lake.lock import partition_lock
 
     lake = open_lake(context)
     table, partition = _one(lake, name)
     moment: int | datetime = int(at) if at.isdecimal() else parse_time(at, now())
-    with partition_lock(lake, table, partition, command_line(sys.argv[1:])):
+    with _held(lake, table, partition):
         version = undo.restore(lake, table, partition, moment)
     full = f"{table}.{partition}"
     show_rows([{"name": full, "version": version, "rows": _rows(lake, full)}], ("name", "version", "rows"), output)

@@ -112,7 +112,7 @@ def test_doctor_warns_of_paths(world):
     world.write_config('partition "nginx_access_log" "p" {\n source "file" { paths = ["/nowhere"] }\n}')
     done = run(world, "doctor", "--output", "json")
     (found,) = (f for f in json.loads(done.stdout) if f["name"] == "nginx_access_log.p")
-    assert (found["state"], found["hint"]) == ("warning", "check the path in the configuration")
+    assert (found["state"], found["hint"]) == ("warning", "check the path in the configuration, or after --file")
 
 
 def test_spark_is_not_offered_where_none_runs(world):

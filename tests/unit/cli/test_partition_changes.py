@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,21 @@ def test_a_range_goes_and_comes_back(world: World) -> None:
     assert [c["change"] for c in told(world, "history", "p")] == ["delete", "collect"]
     (row,) = told(world, "restore", NAME, "--at", str(row["version"]))
     assert (row["rows"], count(world)) == (72, 72)
+
+
+def test_a_disk_without_room_is_told_as_such_and_changes_nothing(world: World) -> None:
+    """A limit on the size of files stands for the disk: every write fails."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for arguments in (("delete", "p", "--to", f"{today()}T12:00:00", "--force"), ("restore", "p", "--at", "0")):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        try:
+            done = run(world, *arguments)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert getattr(done.exception, "code", None) == "lake.io", done.exception
+        assert count(world) == 72
+    (row,) = told(world, "delete", "p", "--to", f"{today()}T12:00:00", "--force")
+    assert (row["rows"], count(world)) == (60, 12)
 
 
 def test_all_of_an_orphan(world: World) -> None:

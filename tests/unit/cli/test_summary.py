@@ -98,7 +98,7 @@ def test_a_path_that_is_gone_has_a_hint(tmp_path: Path, capsys):
     note_nothing_found(found, select(world.config(), ()))
     _, err = told(capsys, *found)
     assert "warning[source.gone]" in err
-    assert "hint: check the path in the configuration" in err
+    assert "hint: check the path in the configuration, or after --file" in err
     assert "nothing-found" not in err
 
 
