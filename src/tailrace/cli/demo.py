@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import shutil
 import sys
 import time
@@ -97,7 +96,7 @@ def command(context: Context) -> None:
     _ask(context)
     click.echo(
         f"\nThe lake is open Delta/Parquet below {home / 'data'}. Ask your own:\n"
-        f'  tailrace --home {shlex.quote(str(home))} query "{YOURS}"'
+        f'  {Context(home=str(home)).command} query "{YOURS}"'
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 import os
 import shlex
+import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -52,7 +54,14 @@ class Context:
     def command(self) -> str:
         """How a command on the same lake begins."""
         given = (("--home", self.home), ("--workspace", self.workspace))
-        return " ".join(("tailrace", *(f"{option} {shlex.quote(value)}" for option, value in given if value)))
+        return " ".join((_program(), *(f"{option} {shlex.quote(value)}" for option, value in given if value)))
+
+
+def _program() -> str:
+    """By name; where a shell would not find it, in an environment that is not active, as it was started."""
+    started = sys.argv[0]
+    by_name = Path(started).name != "tailrace" or shutil.which("tailrace")
+    return "tailrace" if by_name else shlex.quote(started)
 
 
 _OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {

@@ -14,6 +14,7 @@ from world import World
 from tailrace.cli.demo import YOURS
 from tailrace.cli.describe import format_words
 from tailrace.cli.main import cli
+from tailrace.cli.options import Context
 from tailrace.core import Delimited, Grok, Json, Jsonl, Layout, Regex
 
 BROKEN = """
@@ -66,6 +67,18 @@ def test_usage(world, arguments, said):
 
 def test_what_the_demo_proposes_runs(world):
     assert len(world.query(YOURS)) == 3
+
+
+def test_proposed_commands_can_be_pasted_without_an_active_environment(monkeypatch, tmp_path):
+    program = tmp_path / "my env" / "tailrace"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert Context(home="/h").command == f"'{program}' --home /h"
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert Context(home="/h").command == "tailrace --home /h"
 
 
 def test_a_new_workspace_is_noted(world):
