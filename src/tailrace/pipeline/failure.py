@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from tailrace.core.errors import TailraceError
@@ -14,6 +15,8 @@ _JVM_DIED = (
     "ConnectionRefusedError",
     "ConnectionResetError",
 )
+_CUT_OFF = re.compile(r"Py4JError: An error occurred while calling [\w.]+")
+"What py4j says of a call whose connection broke: Java itself would have told what went wrong."
 
 
 def spark_failure(failure: Exception, home: Path | None = None) -> TailraceError:
@@ -29,7 +32,7 @@ def spark_failure(failure: Exception, home: Path | None = None) -> TailraceError
             where=where,
             hint="most often memory ran out: free some, or use fewer workers with --master 'local[1]'",
         )
-    if any(sign in text for sign in _JVM_DIED):
+    if any(sign in text for sign in _JVM_DIED) or _CUT_OFF.fullmatch(text):
         return TailraceError(
             "Spark's JVM was killed or crashed",
             code=JVM_DIED,

@@ -17,7 +17,7 @@ def several(field: str, one: str, kind: str = "varchar") -> str:
 TABLE = Table(
     name="github_security_log",
     doc="What was done with a GitHub account: logins, keys, tokens, applications, repositories.",
-    format=Json(unwrap=("Records", "events")),
+    format=Json(unwrap=("Records",)),
     columns=(
         col("timestamp", "timestamp", src="@timestamp", time="epoch", doc="When it happened, UTC."),
         col("created_at", "timestamp", time="epoch", doc="When it was recorded, UTC."),

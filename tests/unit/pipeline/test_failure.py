@@ -43,6 +43,15 @@ def test_said_in_one_line(text: str, code: str, message: str) -> None:
     assert error.hint
 
 
+def test_a_call_that_was_cut_off() -> None:
+    """py4j tells no more when the JVM dies in the middle of a call; Java's own errors come with a stack."""
+    from py4j.protocol import Py4JError
+
+    assert spark_failure(Py4JError("An error occurred while calling o99.getResult")).code == "spark.jvm-died"
+    told = "An error occurred while calling o99.getResult.\n: java.lang.IllegalStateException: no"
+    assert spark_failure(Py4JError(told)).code == "spark.failed"
+
+
 def test_our_own_errors_pass() -> None:
     own = SourceError("x")
     assert spark_failure(own) is own
