@@ -139,7 +139,8 @@ def alternated(pairs: list[Pair], root: Path, runs: int) -> dict[str, list[Cost]
         for pair in pairs:
             for command in (pair.ours, pair.theirs):
                 # A collection is to be the first one each time.
-                shutil.rmtree(root / "home", ignore_errors=True)
+                for part in ("data", "meta"):
+                    shutil.rmtree(root / "home" / part, ignore_errors=True)
                 taken = cost_of(command)
                 if number:
                     costs.setdefault(command.name, []).append(taken)
