@@ -20,7 +20,7 @@ demo: $(RUN) ## Sample logs → lake → first answers
 	$(BIN)/tailrace demo
 
 test: $(DEV) ## All tests but the long ones
-	$(PYTEST) tests --ignore=tests/long
+	$(PYTEST) tests --ignore=tests/long --numprocesses 2 --dist loadfile
 
 long: $(DEV) ## Tests that need minutes or gigabytes: kill -9, huge inputs → tests/long/RESULTS.md
 	$(PYTEST) tests/long --results tests/long/RESULTS.md

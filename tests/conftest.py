@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import socket
 import subprocess
@@ -54,10 +55,17 @@ def world(tmp_path: Path) -> World:
 
 @pytest.fixture(scope="session")
 def class_archive(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment in which the JVM starts fast: the class archive is made once for all tests."""
-    variables = {"TAILRACE_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))}
-    home = Home(tmp_path_factory.mktemp("training"), variables)
-    subprocess.run([sys.executable, "-m", "tailrace.pipeline.training"], env=home.environment(), check=True)
+    """Environment in which the JVM starts fast: the class archive is made once for the tests of all processes."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    variables = {"TAILRACE_CACHE_DIR": str(shared / "class-archive")}
+    with (shared / "class-archive.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        made = shared / "class-archive.made"
+        if not made.exists():
+            home = Home(tmp_path_factory.mktemp("training"), variables)
+            subprocess.run([sys.executable, "-m", "tailrace.pipeline.training"], env=home.environment(), check=True)
+            made.touch()
     return variables | {"TAILRACE_ARCHIVE": "off"}
 
 

@@ -40,7 +40,7 @@ _START = Attr("text", "A regular expression: lines in which it is found begin a 
 FORMATS: Mapping[str, Attrs] = {
     "json": {**_MAPPED, "records": Attr("text", "Dotted path of the array that holds the records.")},
     "jsonl": _MAPPED,
-    "delimited": {**_DELIMITED, **{name: Attr("any", "Has no effect.") for name in IGNORED_DELIMITED}},
+    "delimited": {**_DELIMITED, **{name: Attr("any", "Has no effect.") for name in sorted(IGNORED_DELIMITED)}},
     "grok": NOTE
     | {
         "layout": Attr("text", "The pattern of a line.", required=True),
