@@ -10,6 +10,7 @@ from datetime import date, datetime, timedelta
 import pytest
 from commandline import Home
 from motobuckets import Moto, moto_buckets
+from queues import notification, record
 
 FIRST, DAYS, ACCOUNTS = date(2026, 9, 1), 30, 20
 DAY = date(2026, 9, 7)
@@ -49,6 +50,31 @@ def moto() -> Iterator[Moto]:
     with moto_buckets() as server:
         server.bucket("trails", {key(a, day): trail(a, day) for a in range(ACCOUNTS) for day in days})
         yield server
+
+
+def test_a_queue_announces_what_is_new(home: Home, moto: Moto) -> None:
+    sqs = moto.client("sqs")
+    queue = sqs.create_queue(QueueName="trails")["QueueUrl"]
+    home.configure(
+        CONFIG.replace("{url}", moto.url).replace('= "trails"', f'= "trails"\n    sqs_queue_url = "{queue}"')
+    )
+    for account in range(ACCOUNTS):
+        body = notification(record(key(account, DAY), trail(account, DAY)))
+        sqs.send_message(QueueUrl=queue, MessageBody=body)
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+
+    looked = home.run("collect", "--dry-run", "--output", "json")
+    assert (looked.code, looked.json()) == (0, []), looked.err
+    assert f"about {ACCOUNTS} messages wait" in looked.err
+    waiting = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
+    assert waiting == {names[0]: f"{ACCOUNTS}", names[1]: "0"}
+
+    moto.requests.clear()
+    report = home.collect()["aws_cloudtrail_log.org"]
+    assert (report["artifacts"]["discovered"], report["rows"]["stored"]) == (ACCOUNTS, 2 * ACCOUNTS)
+    assert moto.lists() == []
+    left = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=names)["Attributes"]
+    assert left == {names[0]: "0", names[1]: "0"}
 
 
 def test_a_day_of_a_bucket(home: Home, moto: Moto) -> None:

@@ -80,7 +80,7 @@ def moto_buckets() -> Iterator[Moto]:
         server.shutdown()
         server.server_close()
         thread.join()
-        for service in ("s3", "sts"):
+        for service in ("s3", "sts", "sqs"):
             for account in get_backend(service).values():
                 for backend in account.values():
                     backend.reset()

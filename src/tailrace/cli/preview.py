@@ -37,6 +37,8 @@ def show_preview(context: Context, choice: Choice, window: TimeRange, output: st
         except TailraceError as error:
             click.echo(f"{spec.full_name}: {error}", err=True)
             code = max(code, error.exit_code)
+        for advice in report.advice:
+            click.echo(f"{advice.where}: {advice.message}", err=True)
         for trouble in report.troubles:
             click.echo(f"{trouble.where}: {trouble.message}", err=True)
             code = max(code, 5)

@@ -84,7 +84,7 @@ def note_nothing_found(reports: list[PartitionReport], specs: Iterable[Partition
 
     by_name = {spec.full_name: spec for spec in specs}
     for report in reports:
-        if report.discovered or not report.clean:
+        if report.discovered or report.announced or not report.clean:
             continue
         where = ", ".join(_paths(by_name[report.name]))
         message = f"none of {count(report.unmatched, 'file')} matches `file_layout`" if report.unmatched else NOTHING

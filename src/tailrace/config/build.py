@@ -71,6 +71,7 @@ class Builder:
         partitions = Partitions(self.report, self.settings, self.others, sources, self.formats, self.tables)
         for block in self._of("partition"):
             partitions.read(block)
+        partitions.check_queues()
         for spec in partitions.named.values():
             self._lead_somewhere(spec.later.values())
             for source in spec.sources:

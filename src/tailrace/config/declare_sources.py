@@ -51,6 +51,7 @@ KINDS = _kinds(
         {
             **_BUCKET, **_REGION,
             "paths": Attr("texts", "In place of `bucket` and `prefix`: `s3://bucket/AWSLogs/*/CloudTrail/*`."),
+            "sqs_queue_url": Attr("text", "Queue that announces new objects, which are then not listed."),
         },
         ("bucket", "paths"),
     ),

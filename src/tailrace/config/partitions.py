@@ -83,6 +83,19 @@ class Partitions:
         )
         self.named.add((table_name, name), spec, block.where)
 
+    def check_queues(self) -> None:
+        """A message goes to one reader: of two that share a queue, each would miss what the other takes."""
+        readers: dict[str, str] = {}
+        for spec in self.named.values():
+            for source in spec.sources:
+                queue = source.args.get("sqs_queue_url")
+                if isinstance(queue, str) and queue in readers:
+                    what = f"the queue of this source is read by partition {readers[queue]} already"
+                    hint = "give each its own: SNS and EventBridge send a notification to several queues"
+                    self.report.error(source.where, what, "contradiction", hint)
+                elif isinstance(queue, str):
+                    readers[queue] = spec.full_name
+
     def _table_and_name(self, block: Block, settings: Settings) -> tuple[str, str, Where] | None:
         asked = settings.get("table") or settings.get("type")
         if len(block.labels) == 2 and asked is None:

@@ -88,6 +88,11 @@ class Known(NamedTuple):
     filtered: int = 0
     recipe: str | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Was it read, and were its rows of all times asked for?"""
+        return self.status != "failed" and self.taken_from is None and self.taken_to is None
+
 
 VOID, RESET, RESTORE = "void", "reset", "restore"
 "Kinds of segments that are more than their entries: nothing at all; all before is forgotten; all is as it once was."

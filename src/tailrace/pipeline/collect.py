@@ -129,12 +129,12 @@ class Collection:
         """Lists, plans and sends the jobs of one partition; None when its sources hold nothing at all."""
         asked, overwrite = self.options.window, self.options.overwrite
         self._check_name(tables_for(self.config, spec.table).name, spec)
-        found = survey(self.config, self.lake, spec, asked, report, overwrite=overwrite)
+        found = survey(self.config, self.lake, spec, asked, report, overwrite=overwrite, until=held)
         run = new_run_id()
         writer = PartitionWriter(self.lake, found.table.name, spec.name, run, arrow_schema(found.table))
         writer.recover()
         notes = range_notes(found.window, found.ledger)
-        publisher = Publisher(spec, writer, report, notes, found.listed.settles, asked if overwrite else None)
+        publisher = Publisher(spec, writer, report, notes, found.listed, asked if overwrite else None)
         active = _Active(report, publisher, held, began)
         artifacts = found.listed.artifacts
         if overwrite:
@@ -150,6 +150,7 @@ class Collection:
                 active.numbers += len(group.units)
                 ready.append(_Sent(active, job, group.units))
         report.unchanged = report.discovered - report.wanted
+        publisher.pass_over(artifacts, wanted.values())
         for sent in ready:
             self._send(sent)
         return active

@@ -83,7 +83,14 @@ class Outcome(msgspec.Struct):
     dates: dict[str, int]
     "Rows per tp_date."
     reason: str | None = None
+    gone: bool = False
+    "Why it failed: there is no such artifact any more."
     members: list[str] = []
+
+    @property
+    def is_final(self) -> bool:
+        """Has everything in it been dealt with, so that nobody need offer it again?"""
+        return self.gone or (self.status != "failed" and not self.counts.out_of_range)
 
 
 class WrittenFile(msgspec.Struct):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -16,7 +17,7 @@ from tailrace.pipeline.job import recipe_of
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources import Found, Skipped, Source, Unreadable, make_source
-from tailrace.sources.base import Continuing
+from tailrace.sources.base import Continuing, Delivering, Delivery
 from tailrace.sources.walk import file_uri
 
 
@@ -30,6 +31,18 @@ class Listed:
     sources: tuple[Source, ...]
     settles: Mapping[str, str]
     "Notes for the ledger once all of it is committed: what need not be listed again."
+    deliveries: tuple[Delivery, ...] = ()
+    "To be told what has been committed."
+
+
+@dataclass(frozen=True, slots=True)
+class Taking:
+    """A collection that takes what is announced."""
+
+    asked: TimeRange
+    "All that is announced is wanted, however old, unless somebody asked for less."
+    until: ExitStack | None
+    "What is not stored by its end is given back; None: only looking, nothing is taken."
 
 
 @dataclass(slots=True)
@@ -44,6 +57,9 @@ class Listing:
     found: dict[str, Wanted] = field(default_factory=dict)
     own: list[Artifact] = field(default_factory=list)
     settles: dict[str, str] = field(default_factory=dict)
+    takes: Taking | None = None
+    "How sources that announce what is new are asked; without it they are listed as the others."
+    deliveries: list[Delivery] = field(default_factory=list)
 
     def look(self, window: TimeRange, now: datetime, *, again: bool) -> Listed:
         """All artifacts of all sources that may hold rows of the window. `again`: settled ranges are listed too."""
@@ -53,6 +69,9 @@ class Listing:
         for number, spec in enumerate(self.spec.sources):
             source = make_source(spec.kind, _arguments(spec, self.table), spec.connection, spec.locations)
             sources.append(source)
+            if self.takes is not None and isinstance(source, Delivering):
+                self._take(self._handed_out(source, spec, self.takes), number, ours)
+                continue
             if isinstance(source, Continuing):
                 source = source.after(self.ledger.entries.column("uri").to_pylist())
             recipe = recipe_of(self.table, formats[number], self.spec.filter)
@@ -63,7 +82,16 @@ class Listing:
             hint = "let `paths` name the logs alone"
             self.report.advice.append(Trouble(self.own[0].location, told, "source.own-files", hint))
         self.report.discovered = len(self.found)
-        return Listed(tuple(self.found.values()), formats, tuple(sources), self.settles)
+        return Listed(tuple(self.found.values()), formats, tuple(sources), self.settles, tuple(self.deliveries))
+
+    def _handed_out(self, source: Delivering, spec: SourceSpec, takes: Taking) -> Iterator[Found]:
+        self.report.announced = True
+        if takes.until is None:
+            self.report.advice.append(Trouble(spec.name, source.waiting(), "source.waiting"))
+            return
+        delivery = takes.until.enter_context(source.delivery())
+        self.deliveries.append(delivery)
+        yield from delivery.discover(takes.asked)
 
     def _windows(self, source: Source, note: str, window: TimeRange, now: datetime, again: bool) -> list[TimeRange]:
         if source.late is None:

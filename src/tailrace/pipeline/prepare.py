@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 
@@ -16,7 +17,7 @@ from tailrace.lake.table import stored_schema
 from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.infer import with_inferred
 from tailrace.pipeline.job import recipe_of
-from tailrace.pipeline.listing import Listed, Listing
+from tailrace.pipeline.listing import Listed, Listing, Taking
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport
 from tailrace.sources.base import Asked
@@ -41,9 +42,16 @@ class Survey:
 
 
 def survey(
-    config: Config, lake: Lake, spec: PartitionSpec, asked: TimeRange, report: PartitionReport, *, overwrite: bool
+    config: Config,
+    lake: Lake,
+    spec: PartitionSpec,
+    asked: TimeRange,
+    report: PartitionReport,
+    *,
+    overwrite: bool,
+    until: ExitStack | None = None,
 ) -> Survey:
-    """Reads the ledger and lists the sources of one partition."""
+    """Reads the ledger and lists the sources of one partition; without `until` nothing announced is taken."""
     table = tables_for(config, spec.table)
     now = datetime.now(UTC).replace(tzinfo=None)
     ledger = read_ledger(lake, table.name, spec.name)
@@ -51,7 +59,9 @@ def survey(
     back = spec.lookback or (workspace and workspace.lookback) or LOOK_BACK
     window = listing_window(asked, ledger, now, back)
     again = asked.start is not None or overwrite
-    listing = Listing(spec, table, ledger, report, lake)
+    # What is to replace a range has to be all there is in it: announcements tell what is new alone.
+    takes = None if overwrite else Taking(asked, until)
+    listing = Listing(spec, table, ledger, report, lake, takes=takes)
     listed = listing.look(_days_of(window, ledger) if overwrite else window, now, again=again)
     table = full_table(config, spec, lake, listed)
     check_expressions(table, spec, config)

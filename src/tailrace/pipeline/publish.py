@@ -8,13 +8,15 @@ from datetime import UTC, date, datetime
 import pyarrow as pa
 
 from tailrace.config.model import PartitionSpec
-from tailrace.core import Artifact, TimeRange
+from tailrace.core import Artifact, SourceError, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile
 from tailrace.lake.ledger import Entry
 from tailrace.lake.types import schema_fingerprint
 from tailrace.pipeline.job import Job, Outcome, Unit, UnitResult
+from tailrace.pipeline.listing import Listed
+from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
 
 Done = tuple[Job, Unit, UnitResult]
@@ -32,11 +34,12 @@ class Publisher:
         writer: PartitionWriter,
         report: PartitionReport,
         notes: Mapping[str, str],
-        settles: Mapping[str, str],
+        listed: Listed,
         overwrites: TimeRange | None = None,
     ) -> None:
         self.spec, self.writer, self.report, self.notes = spec, writer, report, notes
-        self.settles = settles
+        self.deliveries = listed.deliveries
+        self.settles = listed.settles
         "Notes that are true only if everything that was listed has been committed."
         self.overwrites = overwrites
         "The range whose rows are replaced, all in one commit at the end."
@@ -52,6 +55,13 @@ class Publisher:
             self.held.extend(done)
         elif done:
             self._commit(done)
+
+    def pass_over(self, listed: Iterable[Wanted], wanted: Iterable[Sequence[Wanted]]) -> None:
+        """What was announced once more and had been committed whole by an earlier run."""
+        if self.deliveries:
+            to_read = {item.artifact.uri for items in wanted for item in items}
+            uris = (item.artifact.uri for item in listed if item.artifact.uri not in to_read)
+            self._told_stored([uri for uri in uris if self.known[uri].is_whole])
 
     def conclude(self) -> None:
         """All jobs have come back."""
@@ -88,12 +98,21 @@ class Publisher:
         replaced = [e.uri for e in entries if e.status != "failed" and e.uri in self.known and e.uri in whole]
         quarantine = [name for _, _, result in done for name in result.quarantine]
         self.writer.commit(Change(entries, files, quarantine, replaced, cut, notes=self.notes))
+        self._told_stored([o.uri for _, _, result in done for o in result.outcomes if o.is_final])
         for _, unit, result in done:
             self._count(unit, result.outcomes)
         self.report.files += len(files)
         self.report.bytes += sum(f.size for f in files)
         self._note_days(f.day for f in files)
         self._note_indexes(f.index for f in files)
+
+    def _told_stored(self, uris: Sequence[str]) -> None:
+        """The rows are stored whatever comes of this: what is announced again is known again."""
+        for delivery in self.deliveries:
+            try:
+                delivery.stored(uris)
+            except SourceError as error:
+                self.report.troubles.append(Trouble(str(error.where), error.message, error.code, error.hint))
 
     def _entries(self, job: Job, unit: Unit, result: UnitResult) -> Iterable[Entry]:
         now = datetime.now(UTC).replace(tzinfo=None)

@@ -36,6 +36,8 @@ class PartitionReport:
     partial: int = 0
     unmatched: int = 0
     "Files that do not match `file_layout`."
+    announced: bool = False
+    "A source tells what is new: that there is nothing is no news."
     counts: Counts = field(default_factory=Counts)
     files: int = 0
     bytes: int = 0

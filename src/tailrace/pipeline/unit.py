@@ -17,6 +17,7 @@ from tailrace.pipeline.waste import QuarantineWriter
 from tailrace.pipeline.write import LakeWriter
 from tailrace.sources import is_transient
 from tailrace.sources.ahead import Ahead
+from tailrace.sources.base import GONE
 
 GATHER_ROWS = 16 * 1024
 GATHER_BYTES = 16 << 20
@@ -100,6 +101,7 @@ class _Task:
                 if isinstance(error, SourceError) and is_transient(error):
                     raise
                 reason = _reason(error, artifact)
+                outcome.gone = isinstance(error, SourceError) and error.code == GONE
                 if self.exposed[0] == number:
                     raise _Restart((number, None), reason) from None
         self.parts = [p for p in self.parts if p[0].artifact != number]

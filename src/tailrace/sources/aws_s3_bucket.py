@@ -48,13 +48,20 @@ class S3Access:
 
 
 def make(given: Given) -> ObjectSource:
-    """`bucket` and `prefix`, or `paths`; `region`, `file_layout`, `patterns`."""
+    """`bucket` and `prefix`, or `paths`; `region`, `file_layout`, `patterns`; `sqs_queue_url`."""
     settings = Settings.of(given.connection, "aws", **_region(given))
     if bool(settings.text("access_key")) != bool(settings.text("secret_key")):
         raise ConfigError(
             f"connection aws.{settings.name} needs access_key and secret_key together", code="config.missing-attribute"
         )
-    return object_source(KIND, given, S3Access(settings))
+    access = S3Access(settings)
+    listed = object_source(KIND, given, access)
+    queue = given.args.get("sqs_queue_url")
+    if queue is None:
+        return listed
+    from tailrace.sources.s3_notified import notified
+
+    return notified(listed, str(queue), settings)
 
 
 def _region(given: Given) -> dict[str, object]:

@@ -18,19 +18,20 @@ _DENIED = ("AccessDenied", "UnrecognizedClient", "InvalidClientTokenId", "Expire
 
 def client(service: str, connection: ConnectionSpec | None, region: str | None) -> Any:
     """A client of that service; without a connection, as boto3 finds credentials by itself."""
-    return _client(service, Settings.of(connection, "aws", **({"region": region} if region else {})))
+    return client_of(service, Settings.of(connection, "aws", **({"region": region} if region else {})))
 
 
 @lru_cache(maxsize=8)
-def _client(service: str, settings: Settings) -> Any:
+def client_of(service: str, settings: Settings, region: str | None = None, endpoint: str | None = None) -> Any:
+    """The same; region and endpoint count before those of the connection."""
     session = boto_session(settings)
     from botocore.config import Config
 
     attempts = {"mode": "standard", "max_attempts": int(settings.number("max_error_retry_attempts", 9))}
     return session.client(
         service,
-        region_name=settings.text("region"),
-        endpoint_url=settings.text("endpoint_url"),
+        region_name=region or settings.text("region"),
+        endpoint_url=endpoint or settings.text("endpoint_url"),
         config=Config(retries=attempts, connect_timeout=15, read_timeout=60),
     )
 

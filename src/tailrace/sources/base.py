@@ -105,6 +105,35 @@ class Continuing(Protocol):
         ...
 
 
+class Delivery(Protocol):
+    """Artifacts handed out until somebody says that they are stored; a context manager: its end gives back the rest."""
+
+    def discover(self, window: TimeRange) -> Iterator[Found]:
+        """What was handed out and may hold rows of the window."""
+        ...
+
+    def stored(self, uris: Iterable[str]) -> None:
+        """These have been committed and need not be handed out again; SourceError when that cannot be told."""
+        ...
+
+    def __enter__(self) -> Delivery: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+@runtime_checkable
+class Delivering(Protocol):
+    """A source that announces what is new, and is told when it is stored. `discover` still lists all there is."""
+
+    def delivery(self) -> Delivery:
+        """Nothing is taken before it is entered."""
+        ...
+
+    def waiting(self) -> str:
+        """What would be handed out, in words; takes nothing."""
+        ...
+
+
 def is_transient(error: SourceError) -> bool:
     """May the same call succeed a moment later?"""
     return error.code in TRANSIENT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,12 +16,12 @@ from tailrace.sources.buckets import Bucket, Entry, OddName
 from tailrace.sources.key_ranges import KeyRange, Spelling, dated, is_padded, starting_with
 from tailrace.sources.layout import Layout, PathMatch
 from tailrace.sources.object_errors import told
-from tailrace.sources.object_walk import Trunk, Walk, tails
+from tailrace.sources.object_keys import fits, matched
+from tailrace.sources.object_walk import Trunk, Walk
 
 LISTERS = 16
 "Requests at a time."
 _PROBED = 3
-_UNSAID = PathMatch((), None, None, None)
 Listed = Entry | Unreadable
 
 
@@ -48,9 +47,7 @@ class Listing:
         yield from self._failed
 
     def match(self, key: str) -> PathMatch | None:
-        if self.layout is None:
-            return _UNSAID
-        return next((found for tail in tails(key, self.place.prefix) if (found := self.layout.match(tail))), None)
+        return matched(key, self.place, self.layout)
 
     def _names(self, directory: str) -> Sequence[str]:
         try:
@@ -152,11 +149,9 @@ class Listing:
             yield from self._range(KeyRange(f"{keys.directory}{name}/", keys.after, keys.last))
 
     def _wanted(self, entries: Iterator[Entry]) -> Iterator[Entry]:
-        pattern = re.compile(fnmatch.translate(self.place.pattern)) if self.place.pattern != "*" else None
         seen: set[str] = set()
         for entry in entries:
-            fits = entry.key.startswith(self.place.prefix) and (pattern is None or pattern.match(entry.key))
-            if fits and entry.key not in seen:
+            if fits(entry.key, self.place) and entry.key not in seen:
                 seen.add(entry.key)
                 yield entry
 

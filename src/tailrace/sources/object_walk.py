@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from tailrace.sources.layout import Layout
@@ -36,12 +36,6 @@ def bases(prefix: str) -> list[str]:
     found = [prefix if prefix.endswith("/") or not prefix else f"{prefix}/"]
     found += ["/".join(above[:i]) + "/" for i in reversed(range(1, len(above)))]
     return found if found[-1] == "" else [*found, ""]
-
-
-def tails(key: str, prefix: str) -> Iterator[str]:
-    """What a layout is matched against, the likeliest first."""
-    yield key[len(prefix) :].lstrip("/")
-    yield from (key[len(base) :] for base in bases(prefix)[1:])
 
 
 class Walk:

@@ -38,6 +38,13 @@ TIER = 'tier "t" {\n  path = "/t"\n'
         ('listener "http" {\n  port = 0\n}', "2:10: 'port' must be at least 1, not 0", None),
         ('source "kafka" "k" {\n  topics = ["t"]\n}', "1:1: a kafka source needs 'brokers'", "add brokers = …"),
         # values that contradict each other
+        (
+            'source "aws_s3" "s" {\n  bucket = "b"\n  sqs_queue_url = "https://q/1"\n}\n'
+            'partition "nginx_access_log" "one" {\n  source = source.aws_s3.s\n}\n'
+            'partition "nginx_access_log" "two" {\n  source = source.aws_s3.s\n}\n',
+            "1:1: the queue of this source is read by partition nginx_access_log.one already",
+            "give each its own: SNS and EventBridge send a notification to several queues",
+        ),
         (TIER + '  location = "/u"\n}', "3:3: 'location' is another spelling of 'path'", "keep one of them"),
         (
             TIER + '  max_age = "7d"\n  from = "2024-01-01"\n}',
