@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 from datetime import date, timedelta
 
-import pytest
-from commandline import Home, ended, killed_afterwards, wait_for
 from lakecheck import check, stored
 from logfiles import CLOUDTRAIL_LAYOUT, access_lines, cloudtrail, today, write
 
@@ -117,30 +114,3 @@ def test_demo(home):
     assert "StopLogging" in answers[1]
     asked = home.run("--home", str(home.path / "demo"), "query", "select count(*) from nginx_access_log")
     assert "2400" in asked.out
-
-
-@pytest.mark.parametrize("moment", ["starting", "working"])
-def test_interrupt(home: Home, world, tmp_path, moment):
-    """Ctrl-C: a word, code 130, nothing left behind; the next collect completes."""
-    logs = tmp_path / "logs"
-    home.configure(WEB.replace("LOGS", str(logs)))
-    write(logs / "a.log", access_lines(DAY, 150_000))
-    with killed_afterwards(home.start("collect")) as process:
-        if moment == "working":
-            wait_for(lambda: home.readers(logs / "a.log") or process.poll() is not None)
-        else:
-            wait_for(lambda: len(home.processes()) > 1 or process.poll() is not None)
-        process.send_signal(signal.SIGINT)
-        done = ended(process)
-    # Python dies of the signal itself when it comes in the middle of an `exec`; to a shell that is 130 too.
-    assert done.code in (130, -signal.SIGINT), done
-    assert done.err == "interrupted\n"
-    assert done.out == ""
-    home.assert_no_process_is_left()
-    assert stored(home.path).total() == 0
-    if moment == "working":
-        assert list(world.lake.meta_root.glob("runs/*/*/*.json")), "a task may still write: the next run looks"
-    (report,) = world.collect()
-    assert report.clean
-    assert stored(home.path).total() == 150_000
-    check(home.path, "nginx_access_log", "web")

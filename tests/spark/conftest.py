@@ -34,5 +34,5 @@ def spark_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def spark(spark_environment: None, spark_home: Path) -> Iterator[SparkSession]:
     from tailrace.pipeline.session import SessionOptions, session
 
-    with session(SessionOptions(master="local[2]", home=spark_home)) as opened:
+    with session(SessionOptions(master="local[2]", home=spark_home, shared=True)) as opened:
         yield opened

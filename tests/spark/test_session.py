@@ -7,6 +7,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,24 @@ def die(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def fail(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     raise ValueError("bad day")
     yield from batches
+
+
+def ends_at(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        time.sleep(0.4)
+        yield pa.RecordBatch.from_pylist([{"at": time.monotonic()}] * batch.num_rows)
+
+
+def test_a_small_job_does_not_wait_for_all_tasks_of_a_large_one(spark: SparkSession) -> None:
+    def job(tasks: int) -> list[float]:
+        return sorted(spark.range(0, tasks, 1, tasks).mapInArrow(ends_at, "at double").toArrow()["at"].to_pylist())
+
+    job(2)
+    with ThreadPoolExecutor() as pool:
+        large = pool.submit(job, 16)
+        time.sleep(0.5)
+        (small,) = job(1)
+    assert small < large.result()[-4]
 
 
 def test_settings(spark: SparkSession) -> None:

@@ -15,7 +15,9 @@ from tailrace.config.tables import tables_for
 from tailrace.core import TimeRange
 from tailrace.lake.paths import Lake
 from tailrace.pipeline import collect as collecting
+from tailrace.pipeline.hands import Hands
 from tailrace.pipeline.job import Job, Unit, UnitResult
+from tailrace.pipeline.partition_run import CollectOptions
 from tailrace.pipeline.report import PartitionReport, Silent
 from tailrace.pipeline.unit import run_unit
 from tailrace.query.engine import Engine
@@ -49,11 +51,13 @@ class World:
         patch = pytest.MonkeyPatch()
         patch.setattr(collecting, "run_units", self.run)
         config = self.config()
-        options = collecting.CollectOptions(window or TimeRange(), overwrite=overwrite)
+        options = CollectOptions(window or TimeRange(), overwrite=overwrite)
+        hands = Hands()
         try:
-            run = collecting.Collection(self.lake, config, options, lambda: None, Silent())  # type: ignore[arg-type,return-value]
+            run = collecting.Collection(self.lake, config, options, lambda: None, Silent(), hands)  # type: ignore[arg-type,return-value]
             return run.collect(select(config, selectors))
         finally:
+            hands.dismiss()
             patch.undo()
 
     def collect_one(self, table: str, paths: str, **more: str) -> PartitionReport:

@@ -88,12 +88,16 @@ def _kept(context: Context) -> str:
     folder.mkdir(parents=True, exist_ok=True)
     digest = hashlib.blake2b(digest_size=16)
     staged = folder / f".{os.getpid()}.part"
-    with staged.open("wb") as file:
-        while block := sys.stdin.buffer.read(_BLOCK):
-            digest.update(block)
-            file.write(block)
-    # Content says what it is: a new time of change must not make it another version.
-    os.utime(staged, ns=(0, 0))
-    kept = folder / digest.hexdigest()
-    staged.replace(kept)
+    try:
+        with staged.open("wb") as file:
+            while block := sys.stdin.buffer.read(_BLOCK):
+                digest.update(block)
+                file.write(block)
+        # Content says what it is: a new time of change must not make it another version.
+        os.utime(staged, ns=(0, 0))
+        kept = folder / digest.hexdigest()
+        staged.replace(kept)
+    except BaseException:  # Ctrl-C, too
+        staged.unlink(missing_ok=True)
+        raise
     return str(kept)

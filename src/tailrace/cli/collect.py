@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
 import time
 from typing import TYPE_CHECKING
 
@@ -14,13 +12,8 @@ from tailrace.cli.completing import complete_selectors
 from tailrace.cli.options import Context, everywhere, report_option
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from tailrace.config import Config, PartitionSpec
-    from tailrace.core import TimeRange
-    from tailrace.lake.paths import Lake
-    from tailrace.pipeline.options import SessionOptions
-    from tailrace.pipeline.report import PartitionReport, Progress
+    from tailrace.cli.collecting import Order
+    from tailrace.cli.interrupts import Interrupts
 
 
 @click.command("collect")
@@ -61,105 +54,41 @@ def command(
     read or stored, 6 locked by another process, 130 interrupted.
     """
     from tailrace.cli.choice import Choice
-    from tailrace.cli.settings import load_config, open_lake, session_options
-    from tailrace.cli.summary import exit_code, note_nothing_found, print_summary, shown_progress
+    from tailrace.cli.collecting import Order
+    from tailrace.cli.interrupts import Interrupts
 
-    began, window = time.monotonic(), _window(start, end, overwrite)
-    choice = Choice(selectors, files, table, partition)
+    order = Order(Choice(selectors, files, table, partition), start, end, overwrite)
+    window = order.window()
     if dry_run:
         from tailrace.cli.preview import show_preview
 
-        sys.exit(show_preview(context, choice, window, output, overwrite=overwrite))
+        sys.exit(show_preview(context, order.choice, window, output, overwrite=overwrite))
+    visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
+    with Interrupts() as interrupts:
+        sys.exit(_collect_once(order, context, interrupts, output, max_errors, visible))
+
+
+def _collect_once(
+    order: Order, context: Context, interrupts: Interrupts, output: str, max_errors: int | None, visible: bool
+) -> int:
+    from tailrace.cli.collecting import collect, plan_for
+    from tailrace.cli.interrupts import EXIT_CODE, leave
+    from tailrace.cli.lazy_session import LazySession
+    from tailrace.cli.settings import session_options
+    from tailrace.cli.summary import exit_code, note_nothing_found, print_summary, shown_progress
+
+    began = time.monotonic()
     with LazySession(session_options(context)) as spark:
-        config = load_config(context)
-        specs = choice.specs(config, context)
-        lake = open_lake(context, config)
-        visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
+        plan = plan_for(order, context)
         with shown_progress(visible, context) as display:
-            reports = collect(lake, config, specs, window, spark, display, overwrite=overwrite)
-    if all(report.clean for report in reports):
-        choice.forget_stdin(context)
-    note_nothing_found(reports, specs)
+            collected = collect(plan, spark, interrupts, display)
+    if not collected.interrupted and all(report.clean for report in collected.reports):
+        order.choice.forget_stdin(context)
+    note_nothing_found(collected.reports, plan.specs)
     if not context.quiet or output == "json":
-        print_summary(reports, output, context, time.monotonic() - began)
-    sys.exit(exit_code(reports, max_errors))
-
-
-def _window(start: str | None, end: str | None, overwrite: bool) -> TimeRange:
-    from tailrace.cli.settings import now
-    from tailrace.core import TimeRange, UsageError, parse_time
-
-    if overwrite and start is None:
-        hint = "say which rows are replaced: --from T-7d"
-        raise UsageError("--overwrite needs --from", code="usage.overwrite-what", hint=hint)
-    moment = now()
-    return TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
-
-
-def collect(
-    lake: Lake,
-    config: Config,
-    specs: list[PartitionSpec],
-    window: TimeRange,
-    spark: LazySession,
-    display: Progress,
-    *,
-    overwrite: bool = False,
-) -> list[PartitionReport]:
-    """Runs a collection on a session that starts while the sources are being listed."""
-    from tailrace.cli.redact import command_line
-    from tailrace.pipeline.collect import Collection, CollectOptions
-
-    chosen = CollectOptions(window, command_line(sys.argv[1:]), os.cpu_count() or 2, overwrite)
-    collection = Collection(lake, config, chosen, spark.get, display)
-    try:
-        return collection.collect(specs)
-    except BaseException:
-        spark.stop()
-        collection.abandon()
-        raise
-
-
-class LazySession:
-    """The JVM starts at once, before anything heavy is imported; the session is made when a job asks for it."""
-
-    def __init__(self, options: SessionOptions) -> None:
-        from tailrace.pipeline.session import start_driver
-
-        self.options = options
-        self.driver = start_driver(options)
-        self.session: SparkSession | None = None
-        self.stopped = False
-        self.lock = threading.Lock()
-
-    def __enter__(self) -> LazySession:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def get(self) -> SparkSession:
-        from tailrace.core import TailraceError
-        from tailrace.pipeline.session import open_session
-
-        with self.lock:
-            if self.stopped:
-                raise TailraceError("the session was stopped", code="spark.stopped")
-            if self.session is None:
-                self.session = open_session(self.options, self.driver)
-            return self.session
-
-    def stop(self) -> None:
-        from tailrace.pipeline.session import close_session
-
-        self.stopped = True
-        if self.session is None and self.driver is not None:
-            # Whoever waits for the JVM holds the lock: it need not come up first to be stopped.
-            self.driver.close()
-        with self.lock:
-            session, self.session = self.session, None
-            driver, self.driver = self.driver, None
-        if session is not None:
-            close_session(session)
-        elif driver is not None:
-            driver.close()
+        print_summary(collected.reports, output, context, time.monotonic() - began, collected.interrupted)
+    if collected.interrupted:
+        click.echo("interrupted", err=True)
+    if collected.hangs:
+        leave()
+    return EXIT_CODE if collected.interrupted else exit_code(collected.reports, max_errors)

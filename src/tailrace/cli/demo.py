@@ -69,7 +69,9 @@ YOURS = "select tp_timestamp, remote_addr, request_uri, status from nginx_access
 @everywhere
 def command(context: Context) -> None:
     """Sample logs → lake → first answers. Everything goes below <home>/demo and is made anew each time."""
-    from tailrace.cli.collect import LazySession, collect
+    from tailrace.cli.collecting import Plan, collect
+    from tailrace.cli.interrupts import Interrupts
+    from tailrace.cli.lazy_session import LazySession
     from tailrace.cli.samples import write_samples
     from tailrace.cli.settings import load_config, now, open_lake, session_options
     from tailrace.cli.summary import exit_code, print_summary, shown_progress
@@ -78,7 +80,7 @@ def command(context: Context) -> None:
     home = context.home_path / "demo"
     context = replace(context, home=str(home), config_path=(str(home / "config"),), workspace="default")
     began = time.monotonic()
-    with LazySession(session_options(context)) as spark:
+    with Interrupts() as interrupts, LazySession(session_options(context)) as spark:
         _fresh(home)
         logs = home / "logs"
         write_samples(logs, now())
@@ -86,10 +88,13 @@ def command(context: Context) -> None:
         (home / "config" / "demo.tpc").write_text(CONFIG.format(logs=logs))
         click.secho(f"Collecting sample logs from {logs}", bold=True)
         config = load_config(context)
-        lake, everything = open_lake(context), TimeRange()
+        plan = Plan(config, list(config.partitions), open_lake(context), TimeRange())
         with shown_progress(sys.stderr.isatty(), context) as display:
-            reports = collect(lake, config, list(config.partitions), everything, spark, display)
+            collected = collect(plan, spark, interrupts, display)
+    reports = collected.reports
     print_summary(reports, "table", context, time.monotonic() - began)
+    if collected.interrupted:
+        raise KeyboardInterrupt
     code = exit_code(reports, None)
     if code:
         sys.exit(code)

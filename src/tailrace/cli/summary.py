@@ -84,7 +84,7 @@ def note_nothing_found(reports: list[PartitionReport], specs: Iterable[Partition
 
     by_name = {spec.full_name: spec for spec in specs}
     for report in reports:
-        if report.discovered or report.announced or not report.clean:
+        if report.discovered or report.announced or report.interrupted or not report.clean:
             continue
         where = ", ".join(_paths(by_name[report.name]))
         message = f"none of {count(report.unmatched, 'file')} matches `file_layout`" if report.unmatched else NOTHING
@@ -97,12 +97,15 @@ def _paths(spec: PartitionSpec) -> Iterator[str]:
         yield from [paths] if isinstance(paths, str) else map(str, paths)  # type: ignore[call-overload]
 
 
-def print_summary(reports: list[PartitionReport], output: str, context: Context, seconds: float) -> None:
+def print_summary(
+    reports: list[PartitionReport], output: str, context: Context, seconds: float, interrupted: bool = False
+) -> None:
     """The same facts for people and for programs, on stdout; troubles go to stderr. `seconds`: the whole run."""
     if output == "json":
         import json
 
-        click.echo(redacted(json.dumps({"partitions": [r.as_dict() for r in reports]}, indent=2)))
+        told = {"interrupted": interrupted, "partitions": [r.as_dict() for r in reports]}
+        click.echo(redacted(json.dumps(told, indent=2)))
         return
     several = len(reports) > 1
     for report in reports:
@@ -114,7 +117,7 @@ def print_summary(reports: list[PartitionReport], output: str, context: Context,
 
 def _mark(report: PartitionReport) -> str:
     bad, received = report.counts.quarantined, report.counts.received
-    well = report.clean and bad * 2 <= received and (report.counts.stored or not bad)
+    well = report.clean and not report.interrupted and bad * 2 <= received and (report.counts.stored or not bad)
     nothing = any(note.code == "source.nothing-found" for note in report.advice)
     return "✓" if well and not nothing else "!"
 
@@ -136,8 +139,11 @@ def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str
         "collected before": report.unchanged, "failed": report.failed, "cut off": report.partial,
         "not matching file_layout": report.unmatched,
     }  # fmt: skip
+    if report.interrupted:
+        yield "stopped", "before its end; what is counted here is stored, the next run collects the rest"
     if not report.discovered:
-        yield "artifacts", "none: no file matches"
+        if not report.interrupted:
+            yield "artifacts", "none: no file matches"
         return
     more = "".join(f", {number:,} {what}" for what, number in further.items() if number)
     yield "artifacts", f"{report.done - report.failed:,} of {report.discovered:,}{more}"

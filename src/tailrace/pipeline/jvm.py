@@ -106,17 +106,23 @@ class Driver:
     def alive(self) -> bool:
         return self._process.poll() is None
 
-    def close(self, wait: float = 0) -> int | None:
-        """Let the JVM end: it stops Spark, removes its temporary files and its Python workers by itself."""
+    def close(self, patience: float | None = None) -> int | None:
+        """Let the JVM end: it stops Spark, removes its temporary files and its Python workers by itself.
+
+        Without `patience` nobody waits for that; one that takes longer than so many seconds is killed.
+        """
         atexit.unregister(self.close)
         self._closed = True
         if self._gateway is None:
             self._process.kill()
-            wait = wait or 5
+            patience = patience or 5
         self._release()
         self._info.cleanup()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(wait)
+            return self._process.wait(patience or 0)
+        if patience is not None:
+            self._process.kill()
+            return self._process.wait()
         # Its parent goes first, on purpose: nothing is left to be reaped here.
         self._process.returncode = self._process.returncode or 0
         return None

@@ -42,6 +42,12 @@ SMALL_PLANS = {
 }
 """Further defaults while the work is done in Python: `compiled` leaves them out."""
 
+SHARED = {
+    "spark.scheduler.mode": "FAIR",
+    "spark.scheduler.allocation.file": Path(__file__).with_name("fair.xml").as_uri(),
+}
+"""Where several partitions are collected: a task of a small job comes next although a large one has more waiting."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionOptions:
@@ -56,6 +62,8 @@ class SessionOptions:
     "Tailrace's own directory, for the log; None = TAILRACE_HOME or ~/.tailrace."
     compiled: bool = False
     "The JVM itself will work hard (SQL over large tables): let it compile fully, which short jobs only pay."
+    shared: bool = False
+    "Jobs that run at the same time share the cores; otherwise the first has them all until its tasks run out."
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +123,7 @@ def settle(options: SessionOptions, env: Mapping[str, str] = os.environ) -> Sett
     )
     if remote is None:
         local = LOCAL | ({} if options.compiled else SMALL_PLANS)
-        settings.conf.update(EVERYWHERE | (local if settings.local else {}))
+        settings.conf.update(EVERYWHERE | (local if settings.local else {}) | (SHARED if options.shared else {}))
         if env.get("SPARK_DRIVER_MEMORY"):
             settings.conf["spark.driver.memory"] = env["SPARK_DRIVER_MEMORY"]
         if env.get("SPARK_LOCAL_IP"):

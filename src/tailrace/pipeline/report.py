@@ -51,6 +51,8 @@ class PartitionReport:
     "Nothing went wrong, but somebody should know."
     error: TailraceError | None = None
     "Why the partition could not be collected at all."
+    interrupted: bool = False
+    "It was stopped before its end; what is counted here has been committed."
 
     @property
     def clean(self) -> bool:
@@ -76,6 +78,7 @@ class PartitionReport:
             "first_day": self.first_day,
             "last_day": self.last_day,
             "seconds": round(self.seconds, 3),
+            "interrupted": self.interrupted,
             "error": None if self.error is None else {"code": self.error.code, "message": str(self.error)},
             "troubles": [asdict(t) for t in self.troubles],
             "advice": [asdict(t) for t in self.advice],

@@ -64,8 +64,8 @@ def open_session(options: SessionOptions, driver: Driver | None = None) -> Spark
     return spark
 
 
-def close_session(spark: SparkSession) -> None:
-    """End a session that `open_session` made, without waiting for the JVM; one that it found stays open."""
+def close_session(spark: SparkSession, patience: float | None = None) -> None:
+    """End a session that `open_session` made; one that it found stays open. With `patience` the JVM is waited for."""
     global _running
     if _running is None:
         if _is_remote(spark):
@@ -73,7 +73,7 @@ def close_session(spark: SparkSession) -> None:
         return
     driver, _running = _running, None
     _let_go()
-    driver.close()
+    driver.close(patience)
     if driver.settings.direct:
         driver.archive.make_in_background(driver.settings.compiled)
 

@@ -32,7 +32,7 @@ def train(java_home: str | None = None, compiled: bool = False) -> Path | None:
                 return None
             driver = Driver.launch(settings, dump_to=draft)
             _exercise(open_session(options, driver))
-            if driver.close(wait=_LONGEST_DUMP) != 0:
+            if driver.close(_LONGEST_DUMP) != 0:
                 draft.unlink(missing_ok=True)
     return archive.path if archive.path.exists() else None
 

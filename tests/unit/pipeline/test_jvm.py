@@ -50,7 +50,7 @@ def test_join_gives_port_and_secret_and_close_ends_it(tmp_path: Path) -> None:
     assert (gateway.port, gateway.secret) == (258, "abc")
     assert driver.join() is gateway
     assert driver.alive
-    assert driver.close(wait=10) == 0
+    assert driver.close(10) == 0
     assert not driver.alive
 
 
@@ -64,7 +64,7 @@ def test_command(tmp_path: Path) -> None:
     settings = settle(SessionOptions(**{**_fields(options(tmp_path, ANSWERS)), "conf": conf}))
     driver = Driver.launch(settings)
     driver.join()
-    driver.close(wait=10)
+    driver.close(10)
     told = arguments(tmp_path)
     assert {"-Xmx700m", "-Da=1", "-Db=x y", "spark.jars=/a.jar"} <= set(told)
     assert told[-1] == "pyspark-shell"
@@ -91,13 +91,13 @@ def test_jvm_that_dies_of_its_archive_starts_again_without(tmp_path: Path) -> No
     probe = Driver.launch(settings)
     archive = probe.archive
     probe.join()
-    probe.close(wait=10)
+    probe.close(10)
     archive.path.parent.mkdir(parents=True, exist_ok=True)
     archive.path.write_bytes(b"nonsense")
     driver = Driver.launch(settings)
     assert driver.join().port == 258
     assert not archive.path.exists()
-    driver.close(wait=10)
+    driver.close(10)
 
 
 def test_archive_survives_a_jvm_that_dies_of_something_else(tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_environment_of_the_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     driver = Driver.launch(settle(options(tmp_path, f"env > {tmp_path}/env\n{ANSWERS}")))
     driver.join()
-    driver.close(wait=10)
+    driver.close(10)
     seen = (tmp_path / "env").read_text().splitlines()
     assert f"PYSPARK_PYTHON={sys.executable}" in seen
     assert not any(line.startswith(("SPARK_REMOTE=", "PYSPARK_GATEWAY_PORT=")) for line in seen)
@@ -165,4 +165,4 @@ def test_log_that_cannot_be_written_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "home").touch()
     driver = Driver.launch(settle(options(tmp_path, ANSWERS)))
     assert driver.join().port == 258
-    driver.close(wait=10)
+    driver.close(10)

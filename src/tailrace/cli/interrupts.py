@@ -1,0 +1,98 @@
+"""Ctrl-C and SIGTERM: the first lets a command finish or undo what it has begun, the second ends it on the spot."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+PATIENCE = 10.0
+"Seconds after the first signal."
+EXIT_CODE = 130
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SHOW_CURSOR = "\x1b[?25h"
+
+
+class Interrupts:
+    """For a `with` block on the main thread; elsewhere signals are not for us to handle."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._stop: Callable[[], None] | None = None
+        self._before: dict[int, Any] = {}
+        self._wakeup = -1
+        # The kernel's handler writes to it at once, whatever the main thread is doing.
+        self._reader, self._writer = socket.socketpair()
+
+    def __enter__(self) -> Interrupts:
+        if threading.current_thread() is threading.main_thread():
+            # What runs in the background of a shell is deaf to Ctrl-C, and stays so.
+            heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+            self._before = {number: signal.signal(number, self._handle) for number in heeded}
+            self._writer.setblocking(False)
+            self._wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
+            threading.Thread(target=self._watch, name="interrupts", daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if threading.current_thread() is threading.main_thread():
+            signal.set_wakeup_fd(self._wakeup)
+        # The thread that reads the other end closes that.
+        self._writer.close()
+
+    @contextmanager
+    def calling(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Within the block the first signal calls this, instead of raising KeyboardInterrupt wherever it is."""
+        self._stop = stop
+        try:
+            if self.came:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._stop = None
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        first, self.came = not self.came, True
+        if not first:
+            return
+        if self._stop is None:
+            raise KeyboardInterrupt
+        self._stop()
+
+    def _watch(self) -> None:
+        """Ends the process when a second signal comes, or the first was not heeded in time."""
+        signals, deadline = 0, None
+        with self._reader:
+            while True:
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                if not select.select([self._reader], [], [], left)[0]:
+                    leave("interrupted: not everything ended in time")
+                came = self._reader.recv(64)
+                if not came:
+                    return
+                signals += sum(number in _SIGNALS for number in came)
+                deadline = deadline or time.monotonic() + PATIENCE
+                if signals > 1:
+                    leave("interrupted twice")
+
+
+def leave(why: str | None = None) -> NoReturn:
+    """End the process as it stands, without waiting for any thread; the next run clears up what it left."""
+    if why is not None:
+        told = f"{why}; the next run clears up and collects the rest\n"
+        shown = _SHOW_CURSOR + "\n" if sys.stderr.isatty() else ""
+        os.write(2, (shown + told).encode())
+    else:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(EXIT_CODE)

@@ -1,0 +1,65 @@
+"""A Spark session that is there when a job asks for it, on a JVM that was started long before."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tailrace.pipeline.options import SessionOptions
+
+
+class LazySession:
+    """The JVM starts at once, before anything heavy is imported; the session is made when a job asks for it."""
+
+    def __init__(self, options: SessionOptions) -> None:
+        from tailrace.pipeline.hands import Hands
+        from tailrace.pipeline.session import start_driver
+
+        self.options = options
+        self.hands = Hands()
+        self.driver = start_driver(options)
+        self.session: SparkSession | None = None
+        self.stopped = False
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> LazySession:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def share(self) -> None:
+        """Several partitions are going to use it."""
+        self.options = replace(self.options, shared=True)
+
+    def get(self) -> SparkSession:
+        from tailrace.core import TailraceError
+        from tailrace.pipeline.session import open_session
+
+        with self.lock:
+            if self.stopped:
+                raise TailraceError("the session was stopped", code="spark.stopped")
+            if self.session is None:
+                self.session = open_session(self.options, self.driver)
+            return self.session
+
+    def stop(self, patience: float | None = None) -> None:
+        """Lets the JVM end; with `patience` in seconds it has ended afterwards, one way or the other."""
+        from tailrace.pipeline.session import close_session
+
+        self.stopped = True
+        self.hands.dismiss()
+        if self.session is None and self.driver is not None:
+            # Whoever waits for the JVM holds the lock: it need not come up first to be stopped.
+            self.driver.close(patience)
+        with self.lock:
+            session, self.session = self.session, None
+            driver, self.driver = self.driver, None
+        if session is not None:
+            close_session(session, patience)
+        elif driver is not None:
+            driver.close(patience)

@@ -1,0 +1,61 @@
+"""Threads for what may take long. What they did arrives in an inbox, and none of them keeps the process alive."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from queue import SimpleQueue
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A piece of work that is over."""
+
+    what: Any
+    "As it was given."
+    result: Any = None
+    error: BaseException | None = None
+
+
+Inbox = SimpleQueue[Ended | None]
+"Of one main thread. None asks it to stop: a signal's handler may put that in at any moment."
+
+
+class Hands:
+    """As many threads as there is work at once; they wait for more, because the JVM keeps a thread for each of them.
+
+    They are daemons, unlike those of an executor: a source that hangs must not hold up the end of the process.
+    """
+
+    def __init__(self) -> None:
+        self._work: SimpleQueue[tuple[Inbox, Any, Callable[[Any], object]] | None] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._threads = 0
+
+    def give(self, inbox: Inbox, what: Any, do: Callable[[Any], object]) -> None:
+        """`do(what)` in a thread of its own; the inbox is told when it is over."""
+        self._work.put((inbox, what, do))
+        if not self._idle.acquire(blocking=False):
+            self._threads += 1
+            threading.Thread(target=self._serve, name=f"hand-{self._threads}", daemon=True).start()
+
+    def dismiss(self) -> None:
+        """Lets idle threads end; those that are busy end after their work."""
+        for _ in range(self._threads):
+            self._work.put(None)
+        self._threads = 0
+
+    def _serve(self) -> None:
+        while (given := self._work.get()) is not None:
+            inbox, what, do = given
+            try:
+                ended = Ended(what, do(what))
+            except BaseException as error:
+                ended = Ended(what, error=error)
+            # What it worked on is nobody's concern while it waits.
+            del given, what, do
+            self._idle.release()
+            inbox.put(ended)
+            del ended, inbox
