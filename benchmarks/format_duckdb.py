@@ -1,9 +1,13 @@
 """DuckDB's way to typed columns, format by format: its own reader where it has one, else lines and regular expressions.
 
-`$path` stands for the file.
+`$path` stands for the file. Records inside of documents are read by `from_json` over whole documents, which takes a
+sixth of the time of `read_json` with typed columns; for flat lines `read_json` is the faster one.
 """
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 TYPES = {
     "time": "TIMESTAMP", "addr": "VARCHAR", "user": "VARCHAR", "method": "VARCHAR", "path": "VARCHAR",
@@ -32,6 +36,11 @@ def documents(types: dict[str, str]) -> str:
     return f"read_json('$path', format='newline_delimited', columns={columns(types)})"
 
 
+def inside(structure: Any) -> str:
+    """Whole documents, typed as `from_json` is told, as column `d`."""
+    return f"(select from_json(json, '{json.dumps(structure)}') d from read_ndjson_objects('$path'))"
+
+
 LINES = csv("delim=chr(1), quote='', escape='', header=false", {"line": "VARCHAR"})
 
 
@@ -52,8 +61,7 @@ def without(*names: str) -> dict[str, str]:
 
 QUOTED = '"([^"]*)'
 JSON = f"""
-    select unnest(r, recursive := true) from
-    (select unnest(Records) r from {documents({"Records": f"STRUCT({', '.join(map(' '.join, TYPES.items()))})[]"})})
+    select unnest(r, recursive := true) from (select unnest(d.Records) r from {inside({"Records": [TYPES]})})
 """
 QUOTES = f"""
     select addr, user, strptime(substr(day, 2) || ' ' || rtrim(zone, ']'), {LOCAL})::timestamp as time,
@@ -105,18 +113,22 @@ TOLD = matched(
     x.msg_id, x.message""",
     SYSLOG,
 )
-ATTRIBUTES = "STRUCT(key VARCHAR, value JSON)[]"
-LOG = f"""STRUCT(timeUnixNano BIGINT, severityNumber INTEGER, severityText VARCHAR, body STRUCT(stringValue VARCHAR),
-    attributes {ATTRIBUTES})"""
-SCOPE = f"STRUCT(scope STRUCT(name VARCHAR), logRecords {LOG}[])"
+ATTRIBUTES = [{"key": "VARCHAR", "value": "JSON"}]
+LOG = {
+    "timeUnixNano": "BIGINT", "severityNumber": "INTEGER", "severityText": "VARCHAR",
+    "body": {"stringValue": "VARCHAR"}, "attributes": ATTRIBUTES,
+}  # fmt: skip
+RESOURCE = {
+    "resource": {"attributes": ATTRIBUTES},
+    "scopeLogs": [{"scope": {"name": "VARCHAR"}, "logRecords": [LOG]}],
+}
 OTLP = f"""
     select make_timestamp_ns(l.timeUnixNano) as time, l.severityNumber, l.severityText, l.body.stringValue as body,
       to_json(map_from_entries(list_transform(l.attributes, lambda a: struct_pack(k := a.key, v := a.value)))) as told,
       scope, service
     from (select unnest(s.logRecords) l, s.scope.name scope, service
     from (select unnest(r.scopeLogs) s, r.resource.attributes[1].value ->> 'stringValue' service
-    from (select unnest(resourceLogs) r
-    from {documents({"resourceLogs": f"STRUCT(resource STRUCT(attributes {ATTRIBUTES}), scopeLogs {SCOPE}[])[]"})})))
+    from (select unnest(d.resourceLogs) r from {inside({"resourceLogs": [RESOURCE]})})))
 """
 PLAIN = {
     "jsonl": f"select * from {documents(TYPES)}",

@@ -93,7 +93,7 @@ REQUEST = (*timed(LOCAL, "took"), col("protocol"), col("referer"))
 WORDS = Layout("time addr user method path status size took")
 ZEEK = {**dict(zip(duckdb.TYPES, duckdb.TYPES, strict=True)), "time": "ts"}
 JOBS = (
-    Job("json", "json", table(Json("Records")), duckdb.JSON, "read_json, unnest", 0.5),
+    Job("json", "json", table(Json("Records")), duckdb.JSON, "from_json, unnest", 0.5),
     Job("jsonl", "jsonl", table(Jsonl()), duckdb.PLAIN["jsonl"], "read_json", 0.5),
     Job("delimited", "delimited", table(Delimited()), duckdb.PLAIN["delimited"], "read_csv", 0.5),
     Job("layout of words", "words", table(WORDS, timed("epoch_s", "agent"), "-"), duckdb.WORDS, "read_csv", 0.5),
@@ -109,7 +109,7 @@ JOBS = (
     Job("syslog", "syslog", table(Syslog(), SYSLOG), duckdb.TOLD, "regexp_extract"),
     Job("zeek", "zeek", table(Zeek(), renamed(ZEEK, timed("epoch_s")), "-"), duckdb.ZEEK, "read_csv"),
     Job("parquet", "parquet", table(Parquet()), duckdb.PLAIN["parquet"], "read_parquet"),
-    Job("otlp json", "otlp", table(Otlp(), OTLP), duckdb.OTLP, "read_json, unnest"),
+    Job("otlp json", "otlp", table(Otlp(), OTLP), duckdb.OTLP, "from_json, unnest"),
     Job("avro", "avro", table(Avro())),
     Job("xml", "xml", table(Xml("Request"))),
 )  # fmt: skip

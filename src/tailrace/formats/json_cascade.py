@@ -22,6 +22,8 @@ from tailrace.formats.json_unwrap import Tree, Unwrapped, Unwrapper
 LEARNED_PLACES = 32
 _LEARN_FROM = 20
 "Records that must show a place before it is learned: making a struct costs as much as a hundred of them."
+_UNLIKE_FROM = 200
+"Objects after which it is decided whether they repeat."
 _MENDED_BYTES = 4 * 1024 * 1024
 ENVELOPE = "tp_envelope"
 "In `tp_extra`: what stood around the record."
@@ -54,6 +56,9 @@ class Cascade:
         self._records = 0
         self._seen: Counter[Keys] = Counter()
         self._learned: frozenset[Keys] = frozenset()
+        self._met: Counter[Keys] = Counter()
+        self._differ: Counter[Keys] = Counter()
+        self._unlike: frozenset[Keys] = frozenset()
         inside = any((column.src or "").startswith(f"/{ENVELOPE}/") for column in table.columns)
         self._rest = next((column.name for column in table.columns if column.src == REST), None)
         self.forbids = bool(table.keep or fmt.unwrap)
@@ -65,7 +70,7 @@ class Cascade:
         self._prepare()
 
     def _prepare(self) -> None:
-        self.level = top_level(self._table, self._format, self._learned)
+        self.level = top_level(self._table, self._format, self._learned, self._unlike)
         self.record = msgspec.json.Decoder(self.level.struct)
         self.array = msgspec.json.Decoder(list[self.level.struct])  # type: ignore[name-defined]
         self.document = _at_path(self._path, self.level.struct)
@@ -195,9 +200,24 @@ class Cascade:
 
     def _learn(self, rows: Rows) -> None:
         self._records += rows.records
-        if not rows.notes.seen:
-            return
-        self._seen.update(rows.notes.seen)
+        unlike = self._unlike | self._found_unlike(rows.notes)
+        learned = self._learned | self._found_common(rows.notes)
+        if learned != self._learned or unlike != self._unlike:
+            self._learned, self._unlike = learned, unlike
+            self._prepare()
+
+    def _found_unlike(self, notes: Notes) -> set[Keys]:
+        """Objects of which most were not met before: to look for them is in vain."""
+        for place, (met, differ) in notes.distinct.items():
+            self._met[place] += met
+            self._differ[place] += differ
+        return {p for p in notes.distinct if self._met[p] >= _UNLIKE_FROM and 2 * self._differ[p] > self._met[p]}
+
+    def _found_common(self, notes: Notes) -> set[Keys]:
+        """Places that many records show and that the struct does not take."""
+        if not notes.seen:
+            return set()
+        self._seen.update(notes.seen)
         common = [
             place
             for place, times in self._seen.most_common()
@@ -206,10 +226,7 @@ class Cascade:
             and place not in self._learned
             and not (self._unwrapper and place[0] in self._unwrapper.keys)  # it shows where the envelopes are
         ]
-        learned = self._learned | set(common[: LEARNED_PLACES - len(self._learned)])
-        if learned != self._learned:
-            self._learned = learned
-            self._prepare()
+        return set(common[: LEARNED_PLACES - len(self._learned)])
 
 
 class Refused(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -14,7 +15,7 @@ from msgspec import Raw
 
 from tailrace.core import Column
 from tailrace.formats.casts import cast_texts
-from tailrace.formats.json_fit import REPAIRED, Notes, is_utf8, text_of
+from tailrace.formats.json_fit import REPAIRED, Notes, fit, is_utf8, settle, text_of
 from tailrace.formats.json_struct import Field, Level
 from tailrace.formats.times import parse_times
 
@@ -41,6 +42,8 @@ def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
 
 def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
     values = _reader(field.attribute)(rows)
+    if field.repeats:
+        return _repeated(field, values, notes)
     if field.level is not None:
         return _struct(field, field.level, values, notes)
     if field.kind == "list":
@@ -73,6 +76,25 @@ def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Arra
     assert field.stored is not None
     arrays = [columns[child.name] for child in field.stored]
     return pa.StructArray.from_arrays(arrays, fields=list(field.stored), mask=mask)
+
+
+def _repeated(field: Field, values: Values, notes: Notes) -> pa.Array:
+    """Objects by their distinct texts: what is written alike is decoded once and copied by Arrow."""
+    texts = _raws(values, frozenset())
+    if texts.null_count == len(texts):
+        return pa.nulls(len(texts), field.stored)
+    coded = texts.cast(pa.binary()).dictionary_encode()
+    numbers = coded.indices.fill_null(-1).to_numpy()
+    told = notes.of_distinct()
+    once = replace(field, repeats=False)
+    assert field.level is not None
+    structs = [fit(once, Raw(text), number, told) for number, text in enumerate(coded.dictionary.to_pylist())]
+    held = [(number, value) for number, value in enumerate(structs) if value is not None]
+    settle(field.level, [value for _, value in held], told, [number for number, _ in held])
+    array = _struct(field, field.level, structs, told)
+    notes.spread(told, numbers)
+    notes.distinct[field.keys] = (len(texts) - texts.null_count, len(structs))
+    return array.take(coded.indices)
 
 
 def _list(field: Field, values: Values, notes: Notes) -> pa.Array:

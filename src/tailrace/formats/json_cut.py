@@ -44,7 +44,7 @@ class Window:
     def fill(self, size: int) -> tuple[bytes, bool]:
         """The next `size` bytes, and whether they are the last ones."""
         if len(self._data) <= size and not self._ended:
-            parts, held = [self._data], len(self._data)
+            parts, held = [self._data] if self._data else [], len(self._data)
             while held <= size:
                 block = next(self._blocks, None)
                 if block is None:
@@ -52,7 +52,7 @@ class Window:
                     break
                 parts.append(block)
                 held += len(block)
-            self._data = b"".join(parts)
+            self._data = parts[0] if len(parts) == 1 else b"".join(parts)
         return self._data[:size], self._ended and len(self._data) <= size
 
     def drop(self, size: int) -> None:

@@ -102,8 +102,11 @@ class DocumentDecoder:
         divide: Callable[[bytes], list[Raw]] = RAWS.decode if array else RAW.decode_lines
         lenient = self._path and not array and not cascade.forbids  # a document would pass for an empty record
         rows = None
-        if is_utf8(text) and not lenient:
-            rows = cascade.strict(lambda: decode(text), first, lambda: divide(text))
+        if is_utf8(text):
+            if self._path and not array:
+                rows = self._documents(text, first)
+            if rows is None and not lenient:
+                rows = cascade.strict(lambda: decode(text), first, lambda: divide(text))
         if rows is not None or text.count(b",") > _COMMAS:
             return rows
         try:
@@ -115,6 +118,18 @@ class DocumentDecoder:
         records = self._records_in(raws)
         opened = any(record is not raw for record, raw in zip(records, raws, strict=False))
         return self._each(records, first, strange=True, opened=opened)
+
+    def _documents(self, text: bytes, first: int) -> Rows | None:
+        """Small documents one after another, if each of them holds records that fit."""
+        cascade, path = self._cascade, self._path
+
+        def structs() -> list[Any]:
+            found = [at_path(document, path) for document in cascade.document.decode_lines(text)]
+            if any(records is UNSET for records in found):
+                raise msgspec.DecodeError
+            return [record for records in found for record in records]
+
+        return cascade.strict(structs, first, lambda: self._records_in(RAW.decode_lines(text)))
 
     def _records_in(self, values: Sequence[Record]) -> list[Record]:
         """Values of the top level: an object that holds records stands for them."""

@@ -12,6 +12,8 @@ from functools import cache
 from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 from msgspec import Raw
 
 from tailrace.formats.json_struct import REST, Field, Keys, Level
@@ -42,6 +44,21 @@ class Notes:
         self.unknowns: dict[int, Tree] = {}
         self.misfits: dict[int, dict[str, Any]] = {}
         self.seen: Counter[Keys] = Counter()
+        self.distinct: dict[Keys, tuple[int, int]] = {}
+        "Objects that are taken to repeat: how many there were, and how many of them differ."
+
+    def of_distinct(self) -> Notes:
+        """Notes on values that stand for many rows each."""
+        return Notes(self._keep)
+
+    def spread(self, notes: Notes, numbers: npt.NDArray[np.int64]) -> None:
+        """Takes over notes on distinct values; `numbers` are which of them a row has, -1 for none."""
+        for number in notes.unknowns.keys() | notes.misfits.keys():
+            for row in np.flatnonzero(numbers == number).tolist():
+                if number in notes.unknowns:
+                    self.unknowns.setdefault(row, {}).update(notes.unknowns[number])
+                for path, value in notes.misfits.get(number, {}).items():
+                    self.mark(row, path, value)
 
     def unknown(self, row: int, keys: Keys, value: Raw) -> None:
         """A key without a column, kept at its own place."""
@@ -92,14 +109,14 @@ def settle(level: Level, rows: list[Any], notes: Notes, numbers: list[int] | Non
             for field in fields:
                 setattr(holder, field.attribute, fit(field, raw, row, notes))
     for field in level.fields:
-        if field.level is not None and _has_late(field.level):
+        if field.level is not None and not field.repeats and _has_late(field.level):
             below = [(index, getattr(holder, field.attribute)) for index, holder in enumerate(rows)]
             held = [(numbers[i] if numbers else i, child) for i, child in below if child is not None]
             settle(field.level, [child for _, child in held], notes, [row for row, _ in held])
 
 
 def _has_late(level: Level) -> bool:
-    return bool(level.late) or any(f.level is not None and _has_late(f.level) for f in level.fields)
+    return bool(level.late) or any(f.level is not None and not f.repeats and _has_late(f.level) for f in level.fields)
 
 
 def _fit_object(level: Level, values: dict[str, Raw], keys: Keys, row: int, notes: Notes) -> Any:
@@ -136,6 +153,8 @@ def fit(field: Field, raw: Raw, row: int, notes: Notes) -> Any:
     text = bytes(raw)
     if text == b"null":
         return None
+    if field.repeats:
+        return raw
     try:
         if field.kind == "struct":
             return _fit_struct(field, raw, row, notes)

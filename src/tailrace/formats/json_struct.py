@@ -37,6 +37,8 @@ _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 "Keys that msgspec cannot match: records with one are taken field by field."
 _UNSENT = "\N{WORD JOINER}tailrace "
 "Begins a key that no record has."
+_WORTH_SHARING = 3
+"Fields of an object from which on it is cheaper to find its text again than to decode it once more."
 _FLOAT32 = 3.4028234663852886e38
 
 
@@ -62,6 +64,8 @@ class Field:
     nulls: frozenset[str] = frozenset()
     "Texts that mean null."
     stored: pa.DataType | None = None
+    repeats: bool = False
+    "A struct that is held as Raw: its distinct texts are decoded, each once."
 
     @property
     def key(self) -> str:
@@ -81,15 +85,22 @@ class Level:
     "Keys decoded as Raw: places that were learned, keys that several columns share, JSON within strings."
 
 
-def top_level(table: Table, fmt: Json | Jsonl, learned: frozenset[Keys] = frozenset()) -> Level:
-    """The structs of a table. `learned` places are taken as Raw, whether they have a column or not."""
-    return _Levels(table, fmt, learned).level(
+def top_level(
+    table: Table, fmt: Json | Jsonl, learned: frozenset[Keys] = frozenset(), unlike: frozenset[Keys] = frozenset()
+) -> Level:
+    """The structs of a table. `learned` places are taken as Raw, whether they have a column or not.
+
+    Objects of many fields are taken to repeat, as who makes requests does, but for `unlike` places.
+    """
+    return _Levels(table, fmt, learned, unlike).level(
         tuple(c for c in table.columns if c.sql is None and c.src != REST), sources=source_keys(table)
     )
 
 
 class _Levels:
-    def __init__(self, table: Table, fmt: Json | Jsonl, learned: frozenset[Keys]) -> None:
+    def __init__(self, table: Table, fmt: Json | Jsonl, learned: frozenset[Keys], unlike: frozenset[Keys]) -> None:
+        self._unlike = unlike
+        self._within = False  # an object that repeats
         self._spell = {"camel": camel, "pascal": pascal}.get(fmt.keys, str)
         self._mapped = dict(fmt.field_map)
         self._learned = learned
@@ -127,10 +138,12 @@ class _Levels:
         by_key: dict[str, tuple[Field, ...]] = {}
         for f in fields:
             by_key[f.key] = (*by_key.get(f.key, ()), f)
-        late = {place[-1] for place in here}
+        late = {place[-1] for place in here if not any(f.repeats for f in by_key[place[-1]])}
         for key, sharing in by_key.items():
             if len(sharing) > 1 or any(f.column and f.column.decode == "json" for f in sharing):
                 late.add(key)
+                by_key[key] = tuple(replace(f, repeats=False) for f in sharing)
+        fields = [f for sharing in by_key.values() for f in sharing]
         struct = self._struct(by_key, late)
         return Level(tuple(fields), struct, by_key, struct(), frozenset(late))
 
@@ -138,7 +151,7 @@ class _Levels:
         members: list[tuple[str, Any, Any]] = []
         names: dict[str, str] = {}
         for key, (first, *others) in by_key.items():
-            raw = key in late or first.hint is Raw
+            raw = key in late or first.hint is Raw or first.repeats
             members.append((first.attribute, Raw if raw else first.hint | None, None))
             names[first.attribute] = _UNSENT + first.attribute if _UNNAMEABLE.search(key) else key
             for other in others:  # filled from the first one
@@ -153,8 +166,11 @@ class _Levels:
         nulls = frozenset(text for text in (self._null, column.null_if) if text is not None)
         known = Field("", keys, "", column=column, path=path, nulls=nulls, stored=arrow_type(column.type))
         if isinstance(column.type, Struct):
+            repeats = not self._within and keys not in self._unlike and _leaves(column.type) >= _WORTH_SHARING
+            self._within |= repeats
             level = self.level(column.type.columns, keys, path + ".")
-            return replace(known, kind="struct", hint=level.struct, level=level)
+            self._within &= not repeats
+            return replace(known, kind="struct", hint=level.struct, level=level, repeats=repeats)
         spelled = _spelled(column.type)
         if not spelled.endswith("[]"):
             kind, hint = _leaf(spelled, column.time)
@@ -164,6 +180,10 @@ class _Levels:
         item = replace(known, kind=kind, hint=hint, type=inner, stored=arrow_type(inner))
         several: Any = list[Raw] if hint is Raw else list.__class_getitem__(hint | None)
         return replace(known, kind="list", hint=several | str if kind == "text" else several, item=item)
+
+
+def _leaves(type: Struct) -> int:
+    return sum(_leaves(c.type) if isinstance(c.type, Struct) else 1 for c in type.columns)
 
 
 def _spelled(type: str) -> str:

@@ -1,0 +1,104 @@
+"""Objects that repeat are decoded once; the rows come out as if each record stood alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+from jsonread import decode, table
+
+from tailrace.core import Jsonl, Table, col, struct
+from tailrace.formats.base import Batch
+from tailrace.formats.feed import Once
+from tailrace.formats.json_decode import json_decoder
+
+WHO = struct(
+    col("name"),
+    col("age", "integer"),
+    col("since", "timestamp"),
+    col("home", struct(col("city"), col("zip", "bigint"), col("more", "json"))),
+)
+COLUMNS = (col("id", "bigint"), col("who", WHO))
+
+
+def rows(batch: Batch) -> list[tuple[dict[str, Any], Any]]:
+    """Per row its columns and what is told beside them."""
+    extras = [None] * batch.rows if batch.extra is None else batch.extra.to_pylist()
+    columns = {name: array.to_pylist() for name, array in batch.columns.items()}
+    return [
+        ({name: values[row] for name, values in columns.items()}, extras[row] and json.loads(extras[row]))
+        for row in range(batch.rows)
+    ]
+
+
+def check(told: Table, records: list[Any]) -> Batch:
+    """Records together are the records one by one."""
+    together = decode(told, json.dumps(records))
+    alone = [decode(told, json.dumps([record])) for record in records]
+    assert rows(together) == [row for batch in alone for row in rows(batch)]
+    assert together.flagged == sum(batch.flagged for batch in alone)
+    return together
+
+
+CITY = {"city": "Oslo", "zip": 150, "more": {"a": [1]}}
+ODD = [
+    {"name": "ann", "age": 30, "since": "2024-01-01T00:00:00Z", "home": CITY},
+    {"name": "bob", "unknown": 1, "home": {"city": "Bonn", "street": "x", "zip": "?"}},
+    {"name": 7, "age": "31", "since": "never"},
+    {"age": 2**40, "home": "nowhere"},
+    {"home": None},
+    {},
+    None,
+    "nobody",
+    [1],
+]
+
+
+def test_misfits_and_unknown_fields_are_told_of_every_row() -> None:
+    records = [{"id": n, "who": who} for n, who in enumerate([*ODD, *ODD, *reversed(ODD)])]
+    batch = check(table(*COLUMNS), [*records, {"id": 99}, {"id": "x", "who": ODD[1], "other": 2}])
+    assert batch.flagged == 3 * 5 + 1
+
+
+def test_the_same_key_in_two_columns() -> None:
+    told = table(*COLUMNS, col("whole", "json", "who"))
+    check(told, [{"id": n, "who": who} for n, who in enumerate(ODD * 2)])
+
+
+def test_objects_inside_strings() -> None:
+    told = table(col("id", "bigint"), col("who", WHO, decode="json"))
+    check(told, [{"id": n, "who": json.dumps(who) if n % 2 else who} for n, who in enumerate(ODD * 2)])
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.text(max_size=3) | st.sampled_from(["2024-01-01T00:00:00Z"])
+OBJECTS = st.dictionaries(
+    st.sampled_from(["name", "age", "since", "x"]) | st.text(max_size=2),
+    VALUES,
+    max_size=4,
+)
+PEOPLE = st.builds(lambda who, home: who | ({"home": home} if home is not None else {}), OBJECTS, st.none() | OBJECTS)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PEOPLE | VALUES, min_size=1, max_size=4), st.lists(st.integers(0, 3), min_size=1, max_size=12))
+def test_any_objects(people: list[Any], order: list[int]) -> None:
+    check(table(*COLUMNS), [{"id": n, "who": people[which % len(people)]} for n, which in enumerate(order)])
+
+
+@pytest.mark.parametrize("cities", [3, 5_000])
+def test_objects_that_do_not_repeat_are_found_out(cities: int) -> None:
+    """An object that is another one in each record; the one inside of it repeats, or does not."""
+    told = table(*COLUMNS)
+    records = [{"id": n, "who": {"name": str(n), "home": {"zip": n % cities, "x": n % 2}}} for n in range(3_000)]
+    text = "".join(json.dumps(record) + "\n" for record in records).encode()
+    engine = json_decoder(told, Jsonl())
+    for _ in range(2):
+        found = [row for batch in engine.decode(Once(text)) for row in rows(batch)]
+        assert [columns["id"] for columns, _ in found] == list(range(3_000))
+        for n, (columns, extra) in enumerate(found):
+            home = {"city": None, "zip": n % cities, "more": None}
+            assert columns["who"] == {"name": str(n), "age": None, "since": None, "home": home}
+            assert extra == {"who": {"home": {"x": n % 2}}}
