@@ -21,7 +21,7 @@ from tailrace.lake.steps import STEPS
 DAYS = [today() - timedelta(days=n) for n in (1, 2)]
 PARTITIONS = [("aws_cloudtrail_log", "trail"), ("nginx_access_log", "web")]
 RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
-COLLECTING = [s for s in STEPS if s not in RECOVERY]
+COLLECTING = [s for s in STEPS if s not in {*RECOVERY, "fold-written"}]
 CONFIG = """
 partition "aws_cloudtrail_log" "trail" {
   source "file" {

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from tailrace.lake.identity import PREFIX_LENGTH, artifact_prefix
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.paths import Lake, partition_path
+from tailrace.lake.segments import read_segment, segment_numbers
 from tailrace.lake.snapshot import snapshot, tables
 
 Rows = Counter[tuple[str, str]]
@@ -38,8 +39,9 @@ def check(home: Path, table: str, partition: str) -> None:
     rows = {e["uri"]: e["rows"] for e in ledger.entries.select(["uri", "rows"]).to_pylist() if e["rows"]}
     name = f"{table}.{partition}"
     assert {artifact_prefix(uri): count for uri, count in rows.items()} == _by_artifact(home, name)
-    quarantine = lake.meta("quarantine", table, partition)
-    assert {p.name for p in quarantine.glob("*")} == set(ledger.quarantine)
+    quarantined = {p.name for p in lake.meta("quarantine", table, partition).glob("*")}
+    assert set(ledger.quarantine) <= quarantined, "a quarantine file is lost"
+    assert quarantined <= _declared(lake, table, partition), "a quarantine file that no commit ever named"
     assert not list(lake.meta_root.rglob("*.tmp"))
 
 
@@ -49,6 +51,12 @@ def _committed(root: Path) -> set[str]:
         actions = map(json.loads, log.read_text().splitlines())
         added |= {a["add"]["path"] for a in actions if "add" in a}
     return added
+
+
+def _declared(lake: Lake, table: str, partition: str) -> set[str]:
+    """Quarantine files of all segments: those of deleted rows are kept, so that they can be restored."""
+    directory = lake.meta("ledger", table, partition)
+    return {name for n in segment_numbers(directory) for name in read_segment(directory, n).quarantine}
 
 
 def _by_artifact(home: Path, name: str) -> Counter[str]:

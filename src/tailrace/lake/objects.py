@@ -31,7 +31,9 @@ def put(path: Path, data: bytes, owner: str) -> None:
     """Create or replace the object in one step."""
     while True:
         with suppress(FileNotFoundError):
-            os.replace(_stage(path, data, owner), path)
+            staged = _stage(path, data, owner)
+            reached("object-staged")
+            os.replace(staged, path)
             return
 
 

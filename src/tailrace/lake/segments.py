@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.ledger import ENTRY_SCHEMA, LEDGER_SCHEMA, RESTORE, RESTORED, Ledger, Segment
 from tailrace.lake.objects import put
+from tailrace.lake.steps import reached
 
 FOLD_EVERY = 64
 "Segments that may lie behind the last fold before a new one is written."
@@ -70,6 +71,7 @@ def write_fold(directory: Path, ledger: Ledger, owner: str) -> None:
     """Keep the fold, so that later runs read only what came after; and the one before, for readers."""
     header = {"sequence": ledger.sequence, "quarantine": ledger.quarantine, "notes": ledger.notes}
     put(directory / f"{_FOLD}{ledger.sequence:012d}.parquet", _parquet(ledger.entries, header), owner)
+    reached("fold-written")
     for old in sorted(directory.glob(f"{_FOLD}*.parquet"))[:-2]:
         old.unlink(missing_ok=True)
 

@@ -7,10 +7,12 @@ import signal
 from collections import Counter
 
 STEPS = (
+    "object-staged",
     "manifest-written",
     "segment-staged",
     "segment-written",
     "committed",
+    "fold-written",
     "run-cleaned",
     "manifest-removed",
     "recovery-fenced",

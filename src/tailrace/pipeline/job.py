@@ -113,3 +113,5 @@ class UnitResult(msgspec.Struct):
     quarantine: list[str] = []
     error: str | None = None
     hint: str | None = None
+    retried: bool = False
+    "Spark had begun this task before, on a machine that it lost."

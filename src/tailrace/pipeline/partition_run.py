@@ -63,7 +63,7 @@ class PartitionRun:
         self.numbers = 0
         "Units so far: their numbers name files."
         self.may_write = False
-        "A job failed or was given up: Spark's other tasks of it may go on for a while."
+        "Tasks failed or were given up: others of their jobs, or ones that Spark takes for dead, may go on for a while."
 
     def lock(self) -> None:
         """From here to `end` nobody else changes the partition."""
@@ -144,6 +144,7 @@ class PartitionRun:
                 self._lose(failure)
                 return []
             results = [UnitResult(u.number, error=failure.message, hint=failure.hint) for u in errand.units]
+        self.may_write |= any(result.retried for result in results)
         spoiled: set[date | None] = set()
         for unit, result in zip(errand.units, results, strict=True):
             if result.error is None:
@@ -195,7 +196,7 @@ class PartitionRun:
         self.report.seconds = time.monotonic() - self.began
 
     def _clear(self, publisher: Publisher) -> None:
-        if not self.may_write and not self.report.interrupted:
+        if not self.report.interrupted:
             publisher.conclude()
         publisher.writer.finish(may_write=self.may_write)
 

@@ -20,14 +20,18 @@ def run_units(spark: SparkSession, job: Job, units: tuple[Unit, ...]) -> list[Un
     """Runs the units and gives back what each one wrote; no user data passes through the driver."""
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
         from tailrace.pipeline.unit import run_unit
 
+        task = TaskContext.get()
         # The tasks are the parallelism: Arrow's own threads would only fight over the cores.
         pa.set_cpu_count(1)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                result = msgspec.msgpack.encode(run_unit(job, units[number]))
-                yield pa.record_batch({"result": pa.array([result], pa.binary())})
+                result = run_unit(job, units[number])
+                result.retried = task is not None and task.attemptNumber() > 0
+                yield pa.record_batch({"result": pa.array([msgspec.msgpack.encode(result)], pa.binary())})
 
     # One partition per unit: `range` makes exactly that, repartitioning rows by hash would not.
     frame = spark.range(0, len(units), 1, len(units)).mapInArrow(work, _RESULT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from datetime import datetime, time
 from typing import BinaryIO
 
@@ -60,7 +61,8 @@ def run_unit(job: Job, unit: Unit) -> UnitResult:
 class _Task:
     def __init__(self, job: Job, unit: Unit, broken: dict[Place, str], verify: bool) -> None:
         self.job, self.unit, self.broken, self.verify = job, unit, broken, verify
-        name = f"{unit.number:05d}-{unit.attempt}"
+        # A task that Spark begins again may have a twin still at work on a machine that is thought lost.
+        name = f"{unit.number:05d}-{unit.attempt}-{secrets.token_hex(4)}"
         enricher = Enricher(job.table)
         self.shaper = Shaper(job, enricher)
         self.writer = LakeWriter(job, name, enricher, self.shaper.origins)

@@ -1,0 +1,125 @@
+"""Delete, overwrite and restore killed at every step: the old rows or the new ones, never anything between."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+import partitionchange
+from lakecheck import Rows, check, stored
+from logfiles import access_lines, write
+from partitionchange import PLACE, change
+from world import World
+
+from tailrace.lake import segments
+from tailrace.lake.intents import read_ledger
+from tailrace.lake.steps import STEPS
+
+ACTIONS = ("overwrite", "delete", "reset", "restore")
+RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
+CHANGING = [s for s in STEPS if s not in {*RECOVERY, "fold-written"}]
+SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
+
+
+def killed(home: Path, action: str, step: str, **env: str) -> None:
+    command = [sys.executable, partitionchange.__file__, str(home), action]
+    environment = {**os.environ, "PYTHONPATH": SUPPORT, "TAILRACE_KILL_AT": step, **env}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == -signal.SIGKILL, done
+
+
+def lines(numbers: range) -> str:
+    return "".join(access_lines(date(2024, 5, day), 24) for day in numbers)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of two commits over four days; every file holds two of them, and a bad line."""
+    place = tmp_path_factory.mktemp("base")
+    world = World(place / "home")
+    world.write_config(f'partition "nginx_access_log" "web" {{\n source "file" {{ paths = ["{place}/logs"] }}\n}}')
+    for first, last in ((1, 2), (3, 4)):
+        write(place / "logs" / f"{first}.log", lines(range(first, last + 1)) + "bad line\n")
+        change(world, "collect")
+    # The second file grows by a day while nobody collects: overwriting reads all of it.
+    write(place / "logs" / "3.log", lines(range(3, 6)) + "bad line\n")
+    return world.home
+
+
+def copied(base: Path, place: Path) -> World:
+    shutil.copytree(base, place)
+    return World(place)
+
+
+@pytest.fixture(scope="module", params=ACTIONS)
+def undisturbed(
+    request: pytest.FixtureRequest, base: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Rows, Rows]:
+    """The change, the rows before it and the rows after it."""
+    world = copied(base, tmp_path_factory.mktemp("undisturbed") / "home")
+    before = stored(world.home)
+    change(world, request.param)
+    after = stored(world.home)
+    assert before.total() == len(before) == 96
+    assert after != before or request.param == "overwrite"
+    check(world.home, *PLACE)
+    return request.param, before, after
+
+
+@pytest.fixture
+def world(base: Path, tmp_path: Path) -> World:
+    return copied(base, tmp_path / "home")
+
+
+@pytest.mark.parametrize("step", CHANGING)
+def test_killed_while_changing(world, undisturbed, step):
+    action, before, after = undisturbed
+    killed(world.home, action, step)
+    assert stored(world.home) in (before, after), "half of it"
+    change(world, action)
+    assert stored(world.home) == after
+    check(world.home, *PLACE)
+
+
+@pytest.mark.parametrize("step", RECOVERY)
+def test_killed_while_the_next_one_recovers(world, undisturbed, step):
+    """A change died with its intent declared; whoever comes next clears it away and dies of it as well."""
+    action, before, after = undisturbed
+    killed(world.home, action, "segment-written")
+    killed(world.home, "delete", step)
+    assert stored(world.home) == before, "nothing was committed"
+    change(world, action)
+    assert stored(world.home) == after
+    check(world.home, *PLACE)
+
+
+@pytest.mark.parametrize("action", ACTIONS)
+def test_a_collect_makes_good_what_a_dead_change_left(world, action):
+    killed(world.home, action, "segment-written")
+    change(world, "collect")
+    assert stored(world.home).total() == 5 * 24
+    check(world.home, *PLACE)
+
+
+@pytest.mark.parametrize("step", ["object-staged:2", "fold-written"])
+@pytest.mark.parametrize("action", ACTIONS)
+def test_killed_while_the_ledger_is_folded(world, monkeypatch, action, step):
+    """The commit has been made: a fold that is missing, or one too many, changes nothing."""
+    reference = copied(world.home, world.home.with_name("reference"))
+    change(reference, action)
+    killed(world.home, action, step, FOLD_EVERY="3")
+    monkeypatch.setattr(segments, "FOLD_EVERY", 3)
+    assert stored(world.home) == stored(reference.home)
+    for each in (world, reference):
+        change(each, "collect")
+        check(each.home, *PLACE)
+    assert stored(world.home) == stored(reference.home)
+    ledgers = [read_ledger(each.lake, *PLACE) for each in (world, reference)]
+    told = [sorted(ledger.entries.select(["uri", "rows", "status"]).to_pylist(), key=str) for ledger in ledgers]
+    assert told[0] == told[1]

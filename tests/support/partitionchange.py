@@ -1,0 +1,46 @@
+"""One change of a partition in a process of its own: `partitionchange.py HOME collect|overwrite|delete|reset|restore`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from world import World
+
+from tailrace.core import TailraceError, TimeRange
+from tailrace.lake import segments
+from tailrace.lake.lock import partition_lock
+from tailrace.lake.undo import erase, restore
+
+PLACE = ("nginx_access_log", "web")
+WINDOW = TimeRange(datetime(2024, 5, 1, 12), datetime(2024, 5, 3, 6))
+"Cuts its first and last day, and takes the one between whole."
+FIRST = 1
+"The version of the table after its first collection: version 0 is empty."
+
+
+def change(world: World, action: str) -> None:
+    """As the commands do it, in this process and without a JVM."""
+    if action in ("collect", "overwrite"):
+        overwrite = action == "overwrite"
+        (report,) = world.collect(window=WINDOW if overwrite else None, overwrite=overwrite)
+        if report.error is not None:
+            raise report.error
+        assert report.clean, report.troubles
+        return
+    with partition_lock(world.lake, *PLACE, f"test {action}"):
+        if action == "restore":
+            restore(world.lake, *PLACE, FIRST)
+        else:
+            erase(world.lake, *PLACE, WINDOW if action == "delete" else TimeRange())
+
+
+if __name__ == "__main__":
+    segments.FOLD_EVERY = int(os.environ.get("FOLD_EVERY", segments.FOLD_EVERY))
+    try:
+        change(World(Path(sys.argv[1])), sys.argv[2])
+    except TailraceError as error:
+        print(error.code)
+        sys.exit(error.exit_code)
