@@ -32,7 +32,7 @@ SCHEMA = pa.schema(
         ("tp_date", pa.date32()),
     ]
 )
-DAYS = [date(2024, 1, 1) + timedelta(days=n) for n in range(3)]
+DAYS = [date(2024, 1, 1) + timedelta(days=n) for n in range(int(os.environ.get("DAYS", "3")))]
 ROWS = 20
 
 

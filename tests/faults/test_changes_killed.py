@@ -8,10 +8,11 @@ import signal
 import subprocess
 import sys
 from datetime import date
+from itertools import cycle
 from pathlib import Path
 
-import pytest
 import partitionchange
+import pytest
 from lakecheck import Rows, check, stored
 from logfiles import access_lines, write
 from partitionchange import PLACE, change
@@ -87,15 +88,17 @@ def test_killed_while_changing(world, undisturbed, step):
     check(world.home, *PLACE)
 
 
-@pytest.mark.parametrize("step", RECOVERY)
-def test_killed_while_the_next_one_recovers(world, undisturbed, step):
+@pytest.mark.parametrize(("step", "action"), zip(RECOVERY, cycle(ACTIONS), strict=False))
+def test_killed_while_the_next_one_recovers(world, step, action):
     """A change died with its intent declared; whoever comes next clears it away and dies of it as well."""
-    action, before, after = undisturbed
+    reference = copied(world.home, world.home.with_name("reference"))
+    change(reference, action)
+    before = stored(world.home)
     killed(world.home, action, "segment-written")
     killed(world.home, "delete", step)
     assert stored(world.home) == before, "nothing was committed"
     change(world, action)
-    assert stored(world.home) == after
+    assert stored(world.home) == stored(reference.home)
     check(world.home, *PLACE)
 
 

@@ -22,7 +22,9 @@ from tailrace.pipeline.unit import run_unit
 
 PLACE = ("nginx_access_log", "web")
 LAYOUT = "%{YEAR:year}-%{MONTHNUM:month}-%{MONTHDAY:day}.log"
-CONFIG = f'partition "nginx_access_log" "web" {{\n source "file" {{\n paths = ["LOGS"]\n file_layout = `{LAYOUT}`\n}}\n}}'
+CONFIG = (
+    f'partition "nginx_access_log" "web" {{\n source "file" {{\n paths = ["LOGS"]\n file_layout = `{LAYOUT}`\n}}\n}}'
+)
 DAYS = [date(2024, 5, n) for n in (1, 2, 3)]
 MAY = TimeRange(datetime(2024, 5, 1), datetime(2024, 6, 1))
 LINES = 150_000

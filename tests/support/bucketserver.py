@@ -26,6 +26,8 @@ class BucketServer:
     page: int = 1000
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
     url: str = ""
+    is_up: bool = True
+    "Connections that are open when the server ends get no more answers."
     _sorted: list[str] = field(default_factory=list)
 
     def lists(self) -> list[dict[str, str]]:
@@ -74,17 +76,19 @@ def etag(data: bytes) -> str:
 
 
 @contextmanager
-def serving(server: BucketServer) -> Iterator[BucketServer]:
+def serving(server: BucketServer, port: int = 0) -> Iterator[BucketServer]:
     """The server, at `server.url`, until the end of the block."""
     handler = type("Handler", (_Handler,), {"bucket": server})
-    http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    http = ThreadingHTTPServer(("127.0.0.1", port), handler)
     http.daemon_threads = True
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     server.url = f"http://127.0.0.1:{http.server_port}"
+    server.is_up = True
     try:
         yield server
     finally:
+        server.is_up = False
         http.shutdown()
         http.server_close()
         thread.join()
@@ -99,6 +103,9 @@ class _Handler(BaseHTTPRequestHandler):
         return
 
     def do_GET(self) -> None:
+        if not self.bucket.is_up:
+            self.close_connection = True
+            return
         url = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
         key = unquote(url.path).lstrip("/").partition("/")[2]

@@ -1,4 +1,4 @@
-"""One change of a partition in a process of its own: `partitionchange.py HOME collect|overwrite|delete|reset|restore`."""
+"""One change of a partition, here or in a process of its own: `partitionchange.py HOME ACTION`."""
 
 from __future__ import annotations
 
