@@ -88,7 +88,7 @@ def test_killed_while_changing(world, undisturbed, step):
     check(world.home, *PLACE)
 
 
-@pytest.mark.parametrize(("step", "action"), zip(RECOVERY, cycle(ACTIONS), strict=False))
+@pytest.mark.parametrize(("step", "action"), [*zip(RECOVERY, cycle(ACTIONS), strict=False)])
 def test_killed_while_the_next_one_recovers(world, step, action):
     """A change died with its intent declared; whoever comes next clears it away and dies of it as well."""
     reference = copied(world.home, world.home.with_name("reference"))

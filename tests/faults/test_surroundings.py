@@ -42,9 +42,15 @@ partition "nginx_access_log" "web" {
   }
 }
 """
-FILES = (
-    'partition "nginx_access_log" "web" {\n{more} source "file" {\n paths = ["{logs}"]\n file_layout = `LAYOUT`\n}\n}'
-)
+FILES = """
+partition "nginx_access_log" "web" {
+  {more}
+  source "file" {
+    paths       = ["{logs}"]
+    file_layout = `LAYOUT`
+  }
+}
+"""
 
 
 def log(day: date) -> str:
