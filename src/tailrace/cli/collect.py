@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
 from tailrace.cli.completing import complete_selectors
+from tailrace.cli.metrics_options import MetricsOptions, metrics_options
 from tailrace.cli.options import Context, everywhere, report_option
 
 if TYPE_CHECKING:
     from tailrace.cli.collecting import Order
     from tailrace.cli.interrupts import Interrupts
+    from tailrace.cli.metrics import Metrics
+    from tailrace.pipeline.report import Progress
 
 
 @click.command("collect")
@@ -27,8 +33,12 @@ if TYPE_CHECKING:
 @click.option("--partition", metavar="NAME", help="With --file: the partition it goes to (files).")
 @click.option("--overwrite", is_flag=True, help="Collect the range again; its rows are replaced in one commit.")
 @click.option("--dry-run", is_flag=True, help="Show what would be collected, by day, and collect nothing.")
+@click.option(
+    "--watch", metavar="[INTERVAL]", is_flag=False, flag_value="5m", help="Go on, with a round every INTERVAL (5m)."
+)
 @click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Exit 4 when more rows are quarantined.")
 @report_option
+@metrics_options
 @click.option("--progress/--no-progress", default=None, help="Live progress; by default on a terminal only.")
 @everywhere
 def command(
@@ -41,8 +51,10 @@ def command(
     partition: str | None,
     overwrite: bool,
     dry_run: bool,
+    watch: str | None,
     max_errors: int | None,
     output: str,
+    metrics: MetricsOptions,
     progress: bool | None,
 ) -> None:
     """Collect logs into the lake.
@@ -63,32 +75,84 @@ def command(
         from tailrace.cli.preview import show_preview
 
         sys.exit(show_preview(context, order.choice, window, output, overwrite=overwrite))
+    interval = None if watch is None else _interval(watch, overwrite, files)
     visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
-    with Interrupts() as interrupts:
-        sys.exit(_collect_once(order, context, interrupts, output, max_errors, visible))
+    with Interrupts() as interrupts, metrics.opened(context) as kept:
+        ways = Ways(context, interrupts, kept, output, max_errors, visible)
+        sys.exit(_collect_once(order, ways) if interval is None else _watch(order, ways, interval))
 
 
-def _collect_once(
-    order: Order, context: Context, interrupts: Interrupts, output: str, max_errors: int | None, visible: bool
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """How a collection is run and told."""
+
+    context: Context
+    interrupts: Interrupts
+    metrics: Metrics | None
+    output: str
+    max_errors: int | None
+    visible: bool
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        from tailrace.cli.summary import shown_progress
+        from tailrace.pipeline.report import Several
+
+        with shown_progress(self.visible, self.context) as display:
+            yield Several(display, self.metrics)
+
+
+def _interval(watch: str, overwrite: bool, files: tuple[str, ...]) -> float:
+    from tailrace.cli.choice import STDIN
+    from tailrace.cli.watching import seconds_of
+    from tailrace.core import UsageError
+
+    for option, given in (("--overwrite", overwrite), ("--file -", STDIN in files)):
+        if given:
+            raise UsageError(f"{option} is for once", code="usage.not-watched", hint="leave out --watch")
+    return seconds_of(watch)
+
+
+def _watch(order: Order, ways: Ways, interval: float) -> NoReturn:
+    from tailrace.cli.lazy_session import LazySession
+    from tailrace.cli.round_summary import RoundSummary
+    from tailrace.cli.settings import session_options
+    from tailrace.cli.watching import Pace, Round, Watch, go_on
+
+    summary = RoundSummary(ways.context, ways.output, ways.max_errors)
+    with LazySession(session_options(ways.context)) as spark:
+        watch = Watch(order, ways.context, spark, ways.interrupts)
+
+        def tell(done: Round) -> None:
+            summary.tell(done)
+            if ways.metrics is not None and watch.plan is not None:
+                valid = done.config_error is None
+                ways.metrics.over(done.collected, watch.plan.lake, error=done.error is not None, config_valid=valid)
+
+        go_on(watch, Pace(interval), tell, ways.progress)
+
+
+def _collect_once(order: Order, ways: Ways) -> int:
     from tailrace.cli.collecting import collect, plan_for
     from tailrace.cli.interrupts import EXIT_CODE, leave
     from tailrace.cli.lazy_session import LazySession
     from tailrace.cli.settings import session_options
-    from tailrace.cli.summary import exit_code, note_nothing_found, print_summary, shown_progress
+    from tailrace.cli.summary import exit_code, note_nothing_found, print_summary
 
-    began = time.monotonic()
+    context, began = ways.context, time.monotonic()
     with LazySession(session_options(context)) as spark:
         plan = plan_for(order, context)
-        with shown_progress(visible, context) as display:
-            collected = collect(plan, spark, interrupts, display)
+        with ways.progress() as progress:
+            collected = collect(plan, spark, ways.interrupts, progress)
     if not collected.interrupted and all(report.clean for report in collected.reports):
         order.choice.forget_stdin(context)
     note_nothing_found(collected.reports, plan.specs)
-    if not context.quiet or output == "json":
-        print_summary(collected.reports, output, context, time.monotonic() - began, collected.interrupted)
+    if not context.quiet or ways.output == "json":
+        print_summary(collected.reports, ways.output, context, time.monotonic() - began, collected.interrupted)
+    if ways.metrics is not None:
+        ways.metrics.over(collected, plan.lake)
     if collected.interrupted:
         click.echo("interrupted", err=True)
     if collected.hangs:
         leave()
-    return EXIT_CODE if collected.interrupted else exit_code(collected.reports, max_errors)
+    return EXIT_CODE if collected.interrupted else exit_code(collected.reports, ways.max_errors)

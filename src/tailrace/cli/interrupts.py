@@ -29,26 +29,27 @@ class Interrupts:
         self._stop: Callable[[], None] | None = None
         self._before: dict[int, Any] = {}
         self._wakeup = -1
-        # The kernel's handler writes to it at once, whatever the main thread is doing.
-        self._reader, self._writer = socket.socketpair()
+        self._writer: socket.socket | None = None
 
     def __enter__(self) -> Interrupts:
         if threading.current_thread() is threading.main_thread():
             # What runs in the background of a shell is deaf to Ctrl-C, and stays so.
             heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._handle) for number in heeded}
+            # Whatever the main thread is doing, what a signal writes is read at once.
+            reader, self._writer = socket.socketpair()
             self._writer.setblocking(False)
             self._wakeup = signal.set_wakeup_fd(self._writer.fileno(), warn_on_full_buffer=False)
-            threading.Thread(target=self._watch, name="interrupts", daemon=True).start()
+            threading.Thread(target=_watch, args=(reader,), name="interrupts", daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
-        if threading.current_thread() is threading.main_thread():
+        if self._writer is not None:
             signal.set_wakeup_fd(self._wakeup)
-        # The thread that reads the other end closes that.
-        self._writer.close()
+            # The thread that reads the other end closes that.
+            self._writer.close()
 
     @contextmanager
     def calling(self, stop: Callable[[], None]) -> Iterator[None]:
@@ -61,6 +62,15 @@ class Interrupts:
         finally:
             self._stop = None
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Within the block signals are only noted: it is short, and nothing of it should be cut in two."""
+        self._stop = _nothing
+        try:
+            yield
+        finally:
+            self._stop = None
+
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
         first, self.came = not self.came, True
         if not first:
@@ -69,21 +79,26 @@ class Interrupts:
             raise KeyboardInterrupt
         self._stop()
 
-    def _watch(self) -> None:
-        """Ends the process when a second signal comes, or the first was not heeded in time."""
-        signals, deadline = 0, None
-        with self._reader:
-            while True:
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                if not select.select([self._reader], [], [], left)[0]:
-                    leave("interrupted: not everything ended in time")
-                came = self._reader.recv(64)
-                if not came:
-                    return
-                signals += sum(number in _SIGNALS for number in came)
-                deadline = deadline or time.monotonic() + PATIENCE
-                if signals > 1:
-                    leave("interrupted twice")
+
+def _watch(reader: socket.socket) -> None:
+    """Ends the process when a second signal comes, or the first was not heeded in time."""
+    signals, deadline = 0, None
+    with reader:
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not select.select([reader], [], [], left)[0]:
+                leave("interrupted: not everything ended in time")
+            came = reader.recv(64)
+            if not came:
+                return
+            signals += sum(number in _SIGNALS for number in came)
+            deadline = deadline or time.monotonic() + PATIENCE
+            if signals > 1:
+                leave("interrupted twice")
+
+
+def _nothing() -> None:
+    return
 
 
 def leave(why: str | None = None) -> NoReturn:

@@ -17,14 +17,18 @@ class LazySession:
 
     def __init__(self, options: SessionOptions) -> None:
         from tailrace.pipeline.hands import Hands
-        from tailrace.pipeline.session import start_driver
 
         self.options = options
         self.hands = Hands()
-        self.driver = start_driver(options)
         self.session: SparkSession | None = None
-        self.stopped = False
         self.lock = threading.Lock()
+        self._start()
+
+    def _start(self) -> None:
+        from tailrace.pipeline.session import start_driver
+
+        self.driver = start_driver(self.options)
+        self.stopped = False
 
     def __enter__(self) -> LazySession:
         return self
@@ -35,6 +39,13 @@ class LazySession:
     def share(self) -> None:
         """Several partitions are going to use it."""
         self.options = replace(self.options, shared=True)
+
+    def revive(self) -> None:
+        """Starts anew if it was stopped or its JVM has died since."""
+        if self.driver is not None and not self.driver.alive:
+            self.stop()
+        if self.stopped:
+            self._start()
 
     def get(self) -> SparkSession:
         from tailrace.core import TailraceError

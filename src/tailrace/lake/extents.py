@@ -69,6 +69,16 @@ def _extent(row: dict[str, Any]) -> Extent:
     )
 
 
+def newest_rows(snapshot: Snapshot) -> dict[str, datetime]:
+    """The latest `tp_timestamp` of each partition, as the files' statistics tell it."""
+    latest = "max.tp_timestamp"
+    if latest not in snapshot.files.column_names:
+        return {}
+    chosen = snapshot.files.select(["tp_partition", latest])
+    rows = chosen.group_by("tp_partition", use_threads=False).aggregate([(latest, "max")]).to_pylist()
+    return {str(row["tp_partition"]): row[f"{latest}_max"] for row in rows if row[f"{latest}_max"] is not None}
+
+
 def gaps(days: Iterable[date]) -> Iterable[Gap]:
     """Spans between the first and the last of sorted days that none of them covers."""
     previous = None

@@ -30,22 +30,36 @@ class Hands:
     """
 
     def __init__(self) -> None:
-        self._work: SimpleQueue[tuple[Inbox, Any, Callable[[Any], object]] | None] = SimpleQueue()
-        self._idle = threading.Semaphore(0)
-        self._threads = 0
+        self._crew = _Crew()
 
     def give(self, inbox: Inbox, what: Any, do: Callable[[Any], object]) -> None:
         """`do(what)` in a thread of its own; the inbox is told when it is over."""
-        self._work.put((inbox, what, do))
+        self._crew.give((inbox, what, do))
+
+    def dismiss(self) -> None:
+        """Lets idle threads end; those that are busy end after their work. More work is done by others."""
+        dismissed, self._crew = self._crew, _Crew()
+        dismissed.go()
+
+
+Work = tuple[Inbox, Any, Callable[[Any], object]]
+
+
+class _Crew:
+    def __init__(self) -> None:
+        self._work: SimpleQueue[Work | None] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._threads = 0
+
+    def give(self, work: Work) -> None:
+        self._work.put(work)
         if not self._idle.acquire(blocking=False):
             self._threads += 1
             threading.Thread(target=self._serve, name=f"hand-{self._threads}", daemon=True).start()
 
-    def dismiss(self) -> None:
-        """Lets idle threads end; those that are busy end after their work."""
+    def go(self) -> None:
         for _ in range(self._threads):
             self._work.put(None)
-        self._threads = 0
 
     def _serve(self) -> None:
         while (given := self._work.get()) is not None:

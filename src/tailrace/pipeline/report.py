@@ -96,3 +96,14 @@ class Silent:
 
     def update(self, report: PartitionReport) -> None:
         return
+
+
+class Several:
+    """Tells all of them."""
+
+    def __init__(self, *told: Progress | None) -> None:
+        self.told = [each for each in told if each is not None]
+
+    def update(self, report: PartitionReport) -> None:
+        for each in self.told:
+            each.update(report)
