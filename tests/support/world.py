@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tailrace.cli.choice import narrowed
 from tailrace.config import Config, load, select
 from tailrace.config.tables import tables_for
 from tailrace.core import TimeRange
@@ -46,16 +47,23 @@ class World:
         path.write_text(text)
 
     def collect(
-        self, *selectors: str, window: TimeRange | None = None, overwrite: bool = False
+        self,
+        *selectors: str,
+        window: TimeRange | None = None,
+        overwrite: bool = False,
+        source: str | None = None,
     ) -> list[PartitionReport]:
         patch = pytest.MonkeyPatch()
         patch.setattr(collecting, "run_units", self.run)
         config = self.config()
-        options = CollectOptions(window or TimeRange(), overwrite=overwrite)
+        specs = select(config, selectors)
+        if source is not None:
+            specs = narrowed(specs, source)
+        options = CollectOptions(window or TimeRange(), overwrite=overwrite, source=source)
         hands = Hands()
         try:
             run = collecting.Collection(self.lake, config, options, lambda: None, Silent(), hands)  # type: ignore[arg-type,return-value]
-            return run.collect(select(config, selectors))
+            return run.collect(specs)
         finally:
             hands.dismiss()
             patch.undo()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,15 +29,36 @@ class Choice:
     files: tuple[str, ...]
     table: str | None
     partition: str | None
+    source: str | None = None
+    "The only source of the partitions that is collected."
+
+    def resolved(self, config: Config) -> Choice:
+        """`PARTITION SOURCE` as `PARTITION --source SOURCE`, where the second is a source of the first."""
+        if self.source is not None or len(self.selectors) != 2:
+            return self
+        first, second = self.selectors
+        partitions = [spec for spec in config.partitions if first in (spec.name, spec.full_name)]
+        if len(partitions) != 1 or second not in (source.name for source in partitions[0].sources):
+            return self
+        if any(second in (spec.table, spec.name, spec.full_name) for spec in config.partitions):
+            raise UsageError(
+                f"'{second}' is a source of {partitions[0].full_name}, and more than that",
+                code="usage.source-or-partition",
+                hint=f"write --source {second}, or the full name of the partition",
+            )
+        return replace(self, selectors=(first,), source=second)
 
     def specs(self, config: Config, context: Context) -> list[PartitionSpec]:
         """The partitions that are meant."""
         if self.files:
+            if self.source is not None:
+                raise UsageError("--source does not go with --file", code="usage.source-of-files")
             return [self._loose(config, context)]
         for option, value in (("--table", self.table), ("--partition", self.partition)):
             if value is not None:
                 raise UsageError(f"{option} goes with --file", code="usage.only-with-file", hint=f"write {value} alone")
-        return _configured(config, self.selectors, context)
+        specs = _configured(config, self.selectors, context)
+        return specs if self.source is None else narrowed(specs, self.source)
 
     def forget_stdin(self, context: Context) -> None:
         """Once collected, what came by stdin is not kept."""
@@ -61,6 +82,18 @@ class Choice:
         paths = tuple(_kept(context) if f == STDIN else os.path.abspath(os.path.expanduser(f)) for f in self.files)
         source = SourceSpec("file", "file", {"paths": paths}, None, None, where)
         return PartitionSpec(table, self.partition or LOOSE, (source,), None, None, where)
+
+
+def narrowed(specs: list[PartitionSpec], name: str) -> list[PartitionSpec]:
+    """The partitions that have such a source, with it alone."""
+    from tailrace.config.places import meant
+
+    found = [replace(s, sources=tuple(one for one in s.sources if one.name == name)) for s in specs]
+    found = [spec for spec in found if spec.sources]
+    if not found:
+        known = {source.name for spec in specs for source in spec.sources}
+        raise UsageError(f"there is no source '{name}' here", code="usage.no-such-source", hint=meant(name, known))
+    return found
 
 
 def _configured(config: Config, selectors: tuple[str, ...], context: Context) -> list[PartitionSpec]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.argument("selectors", metavar="[SEL]...", nargs=-1, shell_complete=complete_selectors)
 @click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
 @click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
+@click.option("--source", metavar="NAME", help="Only this source of the partitions; rows of the others stay.")
 @click.option(
     "--file", "files", metavar="PATH", multiple=True, help="Collect this file, directory or glob; - is stdin."
 )
@@ -46,6 +47,7 @@ def command(
     selectors: tuple[str, ...],
     start: str | None,
     end: str | None,
+    source: str | None,
     files: tuple[str, ...],
     table: str | None,
     partition: str | None,
@@ -60,7 +62,8 @@ def command(
     """Collect logs into the lake.
 
     SEL is a table, table.partition or a partition's name, with wildcards; without any, everything configured is
-    collected. With --file and --table no configuration is needed. What was collected before is skipped.
+    collected. A partition's name followed by that of one of its sources means this source alone, as --source does.
+    With --file and --table no configuration is needed. What was collected before is skipped.
 
     Exit codes: 0 all well, 2 usage, 3 configuration, 4 more bad rows than --max-errors, 5 something could not be
     read or stored, 6 locked by another process, 130 interrupted.
@@ -69,7 +72,7 @@ def command(
     from tailrace.cli.collecting import Order
     from tailrace.cli.interrupts import Interrupts
 
-    order = Order(Choice(selectors, files, table, partition), start, end, overwrite)
+    order = Order(Choice(selectors, files, table, partition, source), start, end, overwrite)
     window = order.window()
     if dry_run:
         from tailrace.cli.preview import show_preview

@@ -52,6 +52,7 @@ class Plan:
     lake: Lake
     window: TimeRange
     overwrite: bool = False
+    source: str | None = None
 
 
 def plan_for(order: Order, context: Context) -> Plan:
@@ -59,8 +60,9 @@ def plan_for(order: Order, context: Context) -> Plan:
     from tailrace.cli.settings import load_config, open_lake
 
     config = load_config(context)
-    specs = order.choice.specs(config, context)
-    return Plan(config, specs, open_lake(context, config), order.window(), order.overwrite)
+    choice = order.choice.resolved(config)
+    specs = choice.specs(config, context)
+    return Plan(config, specs, open_lake(context, config), order.window(), order.overwrite, choice.source)
 
 
 @dataclass(slots=True)
@@ -83,7 +85,8 @@ def collect(plan: Plan, spark: LazySession, interrupts: Interrupts, progress: Pr
     began = time.monotonic()
     if len(plan.specs) > 1:
         spark.share()
-    options = CollectOptions(plan.window, command_line(sys.argv[1:]), os.cpu_count() or 2, plan.overwrite)
+    command, cores = command_line(sys.argv[1:]), os.cpu_count() or 2
+    options = CollectOptions(plan.window, command, cores, plan.overwrite, plan.source)
     collection = Collection(plan.lake, plan.config, options, spark.get, progress, spark.hands)
     collected = Collected(collection.reports)
     try:

@@ -121,7 +121,10 @@ def _facts(config: Config, lake: Lake, name: str, known: Known) -> Row:
     if spec is not None:
         facts |= {"filter": spec.filter, "tp_index": spec.tp_index or "default", **spec.later}
         facts["where"] = str(spec.where)
-        facts["sources"] = [source_row(config, spec, source) for source in spec.sources]
+        last = {str(row["source"]): row["last"] for row in collected.get("collected_by_source", ())}  # type: ignore[attr-defined]
+        facts["sources"] = [
+            {**source_row(config, spec, source), "collected": last.get(source.name)} for source in spec.sources
+        ]
     if known.extent is not None and known.extent.gaps:
         facts["gaps"] = [
             {"from": first, "to": last, "days": (last - first).days + 1} for first, last in known.extent.gaps

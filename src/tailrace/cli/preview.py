@@ -30,10 +30,11 @@ def show_preview(context: Context, choice: Choice, window: TimeRange, output: st
     lake = open_lake(context, config)
     rows: list[Row] = []
     code = 0
+    choice = choice.resolved(config)
     for spec in choice.specs(config, context):
         report = PartitionReport(spec.full_name)
         try:
-            rows += _days(config, lake, spec, window, report, overwrite)
+            rows += _days(config, lake, spec, window, report, overwrite, choice.source)
         except TailraceError as error:
             click.echo(f"{spec.full_name}: {error}", err=True)
             code = max(code, error.exit_code)
@@ -47,17 +48,19 @@ def show_preview(context: Context, choice: Choice, window: TimeRange, output: st
 
 
 def _days(
-    config: Config, lake: Lake, spec: PartitionSpec, window: TimeRange, report: PartitionReport, overwrite: bool
+    config: Config,
+    lake: Lake,
+    spec: PartitionSpec,
+    window: TimeRange,
+    report: PartitionReport,
+    overwrite: bool,
+    alone: str | None,
 ) -> list[Row]:
-    from tailrace.pipeline.prepare import all_again, still_to_read, survey
+    from tailrace.pipeline.prepare import survey, to_read
 
-    found = survey(config, lake, spec, window, report, overwrite=overwrite)
+    found = survey(config, lake, spec, window, report, overwrite=overwrite, alone=alone)
     known = found.ledger.known()
-    artifacts = found.listed.artifacts
-    if overwrite:
-        wanted = all_again(artifacts, known, window)
-    else:
-        wanted = still_to_read(artifacts, known, window, found.recipes)
+    wanted = to_read(found, known, window, overwrite=overwrite)
     days: dict[str, Row] = {}
     for item in (item for items in wanted.values() for item in items):
         day = str(item.artifact.day or "unknown")

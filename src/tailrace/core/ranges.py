@@ -39,6 +39,19 @@ class TimeRange:
         after_start = self.start is None or self.start <= begins
         return after_start and (self.end is None or self.end - begins >= timedelta(days=1))
 
+    def joined(self, other: TimeRange | None) -> TimeRange:
+        """The smallest range that holds both."""
+        if other is None:
+            return self
+        start = None if self.start is None or other.start is None else min(self.start, other.start)
+        return TimeRange(start, None if self.end is None or other.end is None else max(self.end, other.end))
+
+
+def whole_days(first: date, last: date) -> TimeRange:
+    """From the beginning of one day to the end of another."""
+    begins = (datetime(day.year, day.month, day.day) for day in (first, last))
+    return TimeRange(next(begins), next(begins) + timedelta(days=1))
+
 
 def parse_time(text: str, now: datetime) -> datetime:
     """A date, an ISO 8601 time or `T-7d` → UTC without zone."""

@@ -18,7 +18,7 @@ from tailrace.lake.intents import Intents
 from tailrace.lake.ledger import RESTORE, Entry, Ledger, Segment, entries_table
 from tailrace.lake.objects import clear_staged
 from tailrace.lake.paths import Lake
-from tailrace.lake.removal import after_cut, taken_away
+from tailrace.lake.removal import Cut, after_cut, limited, taken_away
 from tailrace.lake.rewrite import ActiveFile, Rewritten
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
@@ -41,6 +41,8 @@ class Change:
     "URIs of artifacts read again: their earlier rows go in the same commit."
     cut: TimeRange | None = None
     "Rows of this range that are stored so far go in the same commit, whatever artifact they are of."
+    cut_of: str | None = None
+    "The source to whose artifacts that is limited."
     brought_back: Sequence[DataFile] = ()
     "Files of an earlier version that are to be seen again."
     only: frozenset[str] | None = None
@@ -217,13 +219,15 @@ class PartitionWriter:
             return Rewritten([file for file in active if file.path not in change.only]), entries
         label = f"{self._run}-{self._sequence + 1}"
         ledger = self.ledger()
-        taken = taken_away(self._intents.root, active, ledger, change.replace, change.cut, label)
-        if change.cut is None:
+        limit = None if change.cut_of is None else limited(ledger, change.cut_of, entries)
+        cut = None if change.cut is None else Cut(change.cut, limit)
+        taken = taken_away(self._intents.root, active, ledger, change.replace, cut, label)
+        if cut is None:
             return taken, entries
         replaced = set(change.replace)
         others = [entry for entry in entries if entry.uri not in replaced]
         whole = [entry for entry in entries if entry.uri in replaced]
-        kept = [e for e in after_cut(ledger, taken, change.cut, others) if e.uri not in replaced]
+        kept = [e for e in after_cut(ledger, taken, cut, others) if e.uri not in replaced]
         return taken, [*kept, *whole]
 
     def _lose(self) -> LakeError:

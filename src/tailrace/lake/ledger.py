@@ -96,6 +96,8 @@ class Known(NamedTuple):
 
 VOID, RESET, RESTORE = "void", "reset", "restore"
 "Kinds of segments that are more than their entries: nothing at all; all before is forgotten; all is as it once was."
+BEGIN = "begin"
+"A segment of notes alone: the range that a collection means to take."
 RESTORED = "restored"
 "Note of a restoring segment: the sequence to which the ledger goes back."
 
@@ -131,6 +133,11 @@ class Ledger:
         """By URI, all artifacts ever taken."""
         columns = (self.entries.column(name).to_pylist() for name in ("uri", *Known._fields))
         return {uri: Known(*rest) for uri, *rest in zip(*columns, strict=True)}
+
+    def last_day(self) -> date | None:
+        """The newest day of which an artifact is known."""
+        day: date | None = pc.max(self.entries.column("day")).as_py()
+        return day
 
     def of(self, uris: Iterable[str]) -> pa.Table:
         """The entries of those artifacts."""

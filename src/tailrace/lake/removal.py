@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.core import TimeRange
 from tailrace.lake.ledger import Entry, Ledger, prefixes
@@ -18,26 +19,48 @@ _INSTANT = timedelta(microseconds=1)
 _FIELDS = tuple(f.name for f in fields(Entry))
 
 
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A range of time whose rows go, of all artifacts or of some."""
+
+    window: TimeRange
+    limit: pa.Table | None = None
+    "Entries of those artifacts."
+
+
+def limited(ledger: Ledger, source: str, read_again: Iterable[Entry]) -> pa.Table:
+    """Entries of a source's artifacts, as it was called when they were collected or is called now."""
+    theirs = ledger.entries.filter(pc.equal(ledger.entries.column("source"), source)).column("uri").to_pylist()
+    return ledger.of({*theirs, *(entry.uri for entry in read_again)})
+
+
 def taken_away(
-    root: Path, files: Sequence[ActiveFile], ledger: Ledger, replaced: Sequence[str], cut: TimeRange | None, label: str
+    root: Path, files: Sequence[ActiveFile], ledger: Ledger, replaced: Sequence[str], cut: Cut | None, label: str
 ) -> Rewritten:
     """Without the rows of artifacts read again, and without those of a range of time."""
     earlier = ledger.of(replaced)
     days: set[date] = set(chain.from_iterable(earlier.column("dates").to_pylist()))
-    candidates = [file for file in files if file.day in days or (cut is not None and cut.touches(file.day))]
-    return rewrite_without(root, candidates, Doomed(prefixes(earlier), cut), label) if candidates else Rewritten()
+    candidates = [file for file in files if file.day in days or (cut is not None and cut.window.touches(file.day))]
+    if not candidates:
+        return Rewritten()
+    limit = None if cut is None or cut.limit is None else prefixes(cut.limit)
+    doomed = Doomed(prefixes(earlier), None if cut is None else cut.window, limit)
+    return rewrite_without(root, candidates, doomed, label)
 
 
-def after_cut(ledger: Ledger, taken: Rewritten, cut: TimeRange, read_again: Iterable[Entry]) -> list[Entry]:
+def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[Entry]) -> list[Entry]:
     """The entries of all artifacts that lost rows of the range; those read again keep what lies outside it."""
     again = {entry.uri: entry for entry in read_again}
-    last = None if cut.end is None else (cut.end - _INSTANT).date()
-    touched = ledger.of_days(cut.start.date() if cut.start else None, last).column("uri").to_pylist()
+    window = cut.window
+    last = None if window.end is None else (window.end - _INSTANT).date()
+    touched = set(ledger.of_days(window.start.date() if window.start else None, last).column("uri").to_pylist())
+    if cut.limit is not None:
+        touched &= set(cut.limit.column("uri").to_pylist())
     entries = []
     for before in map(_entry, ledger.of({*touched, *again}).select(_FIELDS).to_pylist()):
         heads = prefixes(pa.table({"uri": [before.uri], "members": [list(before.members)]}))
         gone = sum(taken.gone[head] for head in heads)
-        dates = {day for day in before.dates if _stays(day, cut, heads, taken)}
+        dates = {day for day in before.dates if _stays(day, window, heads, taken)}
         new = again.pop(before.uri, None)
         if new is None:
             entries.append(replace(before, rows=before.rows - gone, dates=tuple(sorted(dates))))

@@ -41,6 +41,8 @@ class Doomed:
     prefixes: Sequence[str] = ()
     "Of `tp_id`."
     window: TimeRange | None = None
+    limit: Sequence[str] | None = None
+    "Prefixes of the only artifacts whose rows of the window go; None = of all."
 
     def marks(self, rows: pa.Table) -> pa.ChunkedArray:
         """True for each row that goes."""
@@ -54,6 +56,8 @@ class Doomed:
             inside = pc.and_(inside, pc.greater_equal(times, pa.scalar(self.window.start, times.type)))
         if self.window.end is not None:
             inside = pc.and_(inside, pc.less(times, pa.scalar(self.window.end, times.type)))
+        if self.limit is not None:
+            inside = pc.and_(inside, pc.is_in(heads, value_set=pa.array(self.limit, pa.string())))
         return pc.or_(marked, inside)
 
     @property

@@ -16,7 +16,7 @@ from tailrace.core.errors import LakeError, UsageError
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.intents import decided_at
-from tailrace.lake.ledger import RESET, RESTORE, RESTORED
+from tailrace.lake.ledger import BEGIN, RESET, RESTORE, RESTORED
 from tailrace.lake.paths import Lake
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.runs import new_run_id
@@ -50,6 +50,8 @@ def history(lake: Lake, table: str, partition: str) -> list[Commit]:
         if commit.get("tailrace.partition") != partition:
             continue
         segment = read_segment(directory, int(commit["tailrace.sequence"]))
+        if segment.kind == BEGIN:
+            continue  # an intention: nothing to see, nothing to go back to
         kind, entries, files = segment.kind, segment.entries.num_rows, len(segment.files)
         found.append(Commit(commit["version"], _moment(commit["timestamp"]), kind, entries, files))
     return found

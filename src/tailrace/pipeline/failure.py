@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tailrace.core.errors import TailraceError
+from tailrace.core.errors import LakeError, TailraceError, one_line
 
 JVM_DIED = "spark.jvm-died"
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
@@ -50,3 +50,17 @@ def _gist(failure: Exception) -> str:
         return raised[-1] if raised else lines[-1]
     java = [line.strip(": ") for line in lines if "Exception: " in line]
     return (java or lines or [repr(failure)])[0].strip()
+
+
+def partition_failure(error: Exception) -> TailraceError:
+    """What ends one partition and lets the others go on."""
+    if isinstance(error, TailraceError):
+        return error
+    if isinstance(error, OSError):
+        return LakeError(error.strerror or one_line(error), code="lake.io", where=error.filename)
+    message = f"{type(error).__name__}: {one_line(error)}".split(": 0: ")[0]
+    unexpected = TailraceError(
+        message, code="collect.unexpected", hint="this should not happen; -vv shows where it did"
+    )
+    unexpected.__cause__ = error
+    return unexpected

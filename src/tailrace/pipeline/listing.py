@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
+from itertools import chain
 
 from tailrace.config.model import PartitionSpec, SourceSpec
 from tailrace.core import Artifact, Format, Table, TimeRange
@@ -19,6 +20,8 @@ from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources import Found, Skipped, Source, Unreadable, make_source
 from tailrace.sources.base import Continuing, Delivering, Delivery
 from tailrace.sources.walk import file_uri
+
+_EVER = TimeRange()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,17 @@ class Listed:
     "Notes for the ledger once all of it is committed: what need not be listed again."
     deliveries: tuple[Delivery, ...] = ()
     "To be told what has been committed."
+    hidden: tuple[tuple[TimeRange, Trouble], ...] = ()
+    "Days of which a source could not tell what it holds, and why: nothing of them is stored, for any source."
+
+    @property
+    def seen(self) -> tuple[Wanted, ...]:
+        """Artifacts of days that are known as a whole."""
+        return tuple(item for item in self.artifacts if not self._hides(item.artifact.day))
+
+    def _hides(self, day: date | None) -> bool:
+        """Artifacts without a day wait only where nothing at all is known of a source."""
+        return any(range == _EVER or (day is not None and range.touches(day)) for range, _ in self.hidden)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +74,10 @@ class Listing:
     takes: Taking | None = None
     "How sources that announce what is new are asked; without it they are listed as the others."
     deliveries: list[Delivery] = field(default_factory=list)
+    hidden: list[tuple[TimeRange, Trouble]] = field(default_factory=list)
 
-    def look(self, window: TimeRange, now: datetime, *, again: bool) -> Listed:
-        """All artifacts of all sources that may hold rows of the window. `again`: settled ranges are listed too."""
+    def look(self, windows: Sequence[TimeRange], now: datetime, *, again: bool) -> Listed:
+        """All artifacts that may hold rows of each source's window. `again`: settled ranges are listed too."""
         formats = tuple(source.format or self.table.format for source in self.spec.sources)
         sources: list[Source] = []
         ours = own_places(self.lake)
@@ -75,14 +90,21 @@ class Listing:
             if isinstance(source, Continuing):
                 source = source.after(self.ledger.entries.column("uri").to_pylist())
             recipe = recipe_of(self.table, formats[number], self.spec.filter)
-            for part in self._windows(source, reach.note_name(spec, recipe), window, now, again):
-                self._take(source.discover(part), number, ours)
+            parts = self._windows(source, reach.note_name(spec, recipe), windows[number], now, again)
+            self._take(chain.from_iterable(map(source.discover, parts)), number, ours)
         if self.own:
             told = f"{len(self.own):,} file{'s' * (len(self.own) > 1)} of Tailrace's own home left out"
             hint = "let `paths` name the logs alone"
             self.report.advice.append(Trouble(self.own[0].location, told, "source.own-files", hint))
         self.report.discovered = len(self.found)
-        return Listed(tuple(self.found.values()), formats, tuple(sources), self.settles, tuple(self.deliveries))
+        return Listed(
+            tuple(self.found.values()),
+            formats,
+            tuple(sources),
+            self.settles,
+            tuple(self.deliveries),
+            tuple(self.hidden),
+        )
 
     def _handed_out(self, source: Delivering, spec: SourceSpec, takes: Taking) -> Iterator[Found]:
         self.report.announced = True
@@ -104,20 +126,32 @@ class Listing:
         return windows
 
     def _take(self, found: Iterable[Found], number: int, ours: tuple[str, ...]) -> None:
+        unreadable: list[Unreadable] = []
+        held = 0
         for item in found:
             if isinstance(item, Unreadable):
-                self.report.troubles.append(Trouble(item.location, item.reason, item.code))
+                unreadable.append(item)
             elif isinstance(item, Skipped):
                 self.report.unmatched += item.count if item.reason == "layout" else 0
             elif item.uri.startswith(ours):
                 self.own.append(item)
             else:
+                held += 1
                 self.found.setdefault(item.uri, Wanted(item, number))
+        for item in unreadable:
+            self._note(item, nothing_else=not held)
+
+    def _note(self, item: Unreadable, *, nothing_else: bool) -> None:
+        """What may lie behind it: if a moment later it may be seen, or the source as a whole cannot be listed."""
+        trouble = Trouble(item.location, item.reason, item.code)
+        self.report.troubles.append(trouble)
+        if item.hides is not None and (item.transient or nothing_else):
+            self.hidden.append((item.hides, trouble))
 
 
 def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: PartitionReport, lake: Lake) -> Listed:
     """All that there is in the window, whatever has been collected."""
-    return Listing(spec, table, Ledger(), report, lake).look(window, datetime.max, again=True)
+    return Listing(spec, table, Ledger(), report, lake).look([window] * len(spec.sources), datetime.max, again=True)
 
 
 def own_places(lake: Lake) -> tuple[str, ...]:

@@ -7,22 +7,22 @@ from collections import deque
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import date
 
 from tailrace.config.model import Config, PartitionSpec
-from tailrace.core import LakeError, TailraceError, TimeRange
+from tailrace.core import TailraceError, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.core.errors import one_line
 from tailrace.lake.commit import PartitionWriter
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 from tailrace.lake.runs import new_run_id
-from tailrace.pipeline.failure import JVM_DIED, spark_failure
+from tailrace.pipeline.days import Days
+from tailrace.pipeline.failure import JVM_DIED, partition_failure, spark_failure
 from tailrace.pipeline.hands import Ended
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.plan import by_day, plan_groups
-from tailrace.pipeline.prepare import Survey, all_again, range_notes, still_to_read, survey
-from tailrace.pipeline.publish import Done, Publisher
+from tailrace.pipeline.prepare import Survey, survey, to_read
+from tailrace.pipeline.publish import Publisher
 from tailrace.pipeline.report import PartitionReport, Trouble
 
 EVERYTHING = TimeRange()
@@ -37,6 +37,8 @@ class CollectOptions:
     cores: int = 2
     overwrite: bool = False
     "The rows of the window are replaced, whatever was collected before."
+    source: str | None = None
+    "The partitions' one source, where they have others that are left alone; rows of others are not overwritten."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +60,7 @@ class PartitionRun:
         self.publisher: Publisher | None = None
         self.began = time.monotonic()
         self.ready: deque[Errand] = deque()
+        self.days = Days()
         self.out = 0
         "Jobs that have not come back."
         self.numbers = 0
@@ -71,8 +74,16 @@ class PartitionRun:
 
     def look(self) -> Survey:
         """What the sources hold."""
-        asked, overwrite = self.options.window, self.options.overwrite
-        return survey(self.config, self.lake, self.spec, asked, self.report, overwrite=overwrite, until=self.held)
+        return survey(
+            self.config,
+            self.lake,
+            self.spec,
+            self.options.window,
+            self.report,
+            overwrite=self.options.overwrite,
+            alone=self.options.source,
+            until=self.held,
+        )
 
     def plan(self, found: Survey) -> None:
         """Clears up after earlier runs and makes `ready` what is still to be read."""
@@ -80,23 +91,25 @@ class PartitionRun:
         run = new_run_id()
         writer = PartitionWriter(self.lake, found.table.name, self.spec.name, run, arrow_schema(found.table))
         writer.recover()
-        notes = range_notes(found.window, found.ledger)
-        cut = asked if overwrite else None
-        self.publisher = Publisher(self.spec, writer, self.report, notes, found.listed, cut)
-        artifacts, known = found.listed.artifacts, self.publisher.known
-        if overwrite:
-            wanted = all_again(artifacts, known, asked)
-        else:
-            wanted = still_to_read(artifacts, known, asked, found.recipes)
+        cut, alone = asked if overwrite else None, self.options.source
+        publisher = Publisher(self.spec, writer, self.report, found.notes, found.listed, cut, alone)
+        self.publisher = publisher
+        wanted = to_read(found, publisher.known, asked, overwrite=overwrite)
         for rows, items in wanted.items():
             job = self._job(found, run, rows)
             self.report.wanted += len(items)
             self.report.wanted_bytes += sum(w.artifact.size for w in items)
-            for group in plan_groups(items, self.options.cores, self.numbers):
-                self.numbers += len(group.units)
-                self.ready.append(Errand(self, job, group.units))
-        self.report.unchanged = self.report.discovered - self.report.wanted
-        self.publisher.pass_over(artifacts, wanted.values())
+            for group in plan_groups(items, self.options.cores, self.numbers, found.ledger.last_day()):
+                self._make_ready(job, group.units)
+        self.report.unchanged = len(found.listed.seen) - self.report.wanted
+        publisher.begin()
+        publisher.pass_over(found.listed.seen, wanted.values())
+
+    def _make_ready(self, job: Job, units: Iterable[Unit]) -> None:
+        errand = Errand(self, job, tuple(units))
+        self.numbers += len(errand.units)
+        self.days.sent(errand.units)
+        self.ready.append(errand)
 
     def _job(self, found: Survey, run: str, rows: TimeRange) -> Job:
         table, spec = found.table, self.spec
@@ -120,18 +133,21 @@ class PartitionRun:
 
     def take(self, ended: Iterable[Ended]) -> None:
         """Jobs that have come back: what they have whole goes into one commit."""
-        done = [whole for each in ended for whole in self._whole_days(each)]
+        for each in ended:
+            self._take(each)
+        for job, unit in self.days.partly_spoiled():
+            self._try_by_day(job, unit)
         assert self.publisher is not None
         try:
-            self.publisher.publish(done)
+            self.publisher.publish(self.days.whole())
         except OSError as error:
             message = f"{error.strerror or one_line(error)}: the commit was not made"
             self.report.troubles.append(Trouble(self.report.name, message, "lake.io"))
         except Exception as error:
             self.fail(error)
 
-    def _whole_days(self, ended: Ended) -> list[Done]:
-        """Results whose days have come through; a unit of several days that failed is tried day by day."""
+    def _take(self, ended: Ended) -> None:
+        """A job that has come back; a unit of several days that failed is tried day by day."""
         errand: Errand = ended.what
         self.out -= 1
         results: list[UnitResult] = ended.result or []
@@ -140,24 +156,27 @@ class PartitionRun:
                 raise ended.error
             self.may_write = True
             failure = spark_failure(ended.error)
+            results = [UnitResult(u.number, error=failure.message, hint=failure.hint) for u in errand.units]
             if failure.code == JVM_DIED:
                 self._lose(failure)
-                return []
-            results = [UnitResult(u.number, error=failure.message, hint=failure.hint) for u in errand.units]
+                self.days.spoiled.update(*(unit.days for unit in errand.units))
+                return
         self.may_write |= any(result.retried for result in results)
-        spoiled: set[date | None] = set()
         for unit, result in zip(errand.units, results, strict=True):
+            self.days.back(unit)
             if result.error is None:
-                continue
-            if len(unit.days) > 1:
-                again = by_day(unit, self.numbers)
-                self.numbers += len(again)
-                self.ready.append(Errand(self, errand.job, tuple(again)))
+                self.days.waiting.append((errand.job, unit, result))
+            elif len(unit.days) > 1:
+                self._try_by_day(errand.job, unit)
             else:
-                spoiled |= unit.days
+                self.days.spoiled |= unit.days
                 self._roll_back(unit, result)
-        pairs = zip(errand.units, results, strict=True)
-        return [(errand.job, u, r) for u, r in pairs if r.error is None and not u.days & spoiled]
+
+    def _try_by_day(self, job: Job, unit: Unit) -> None:
+        again = [one for one in by_day(unit, self.numbers) if not one.days & self.days.spoiled]
+        self.numbers += len(unit.days) - len(again)
+        if again:
+            self._make_ready(job, again)
 
     def _lose(self, failure: TailraceError) -> None:
         """Without its JVM a partition gets no further; what has been committed stays."""
@@ -173,7 +192,7 @@ class PartitionRun:
 
     def fail(self, error: Exception) -> None:
         """Ends this partition and lets the others go on."""
-        self.report.error = self.report.error or _failure(error)
+        self.report.error = self.report.error or partition_failure(error)
 
     def interrupt(self) -> None:
         """It is over before its time."""
@@ -199,16 +218,3 @@ class PartitionRun:
         if not self.report.interrupted:
             publisher.conclude()
         publisher.writer.finish(may_write=self.may_write)
-
-
-def _failure(error: Exception) -> TailraceError:
-    if isinstance(error, TailraceError):
-        return error
-    if isinstance(error, OSError):
-        return LakeError(error.strerror or one_line(error), code="lake.io", where=error.filename)
-    message = f"{type(error).__name__}: {one_line(error)}".split(": 0: ")[0]
-    unexpected = TailraceError(
-        message, code="collect.unexpected", hint="this should not happen; -vv shows where it did"
-    )
-    unexpected.__cause__ = error
-    return unexpected

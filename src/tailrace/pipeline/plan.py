@@ -41,9 +41,14 @@ class Group:
     units: tuple[Unit, ...]
 
 
-def plan_groups(wanted: Iterable[Wanted], cores: int, first_number: int = 0) -> list[Group]:
-    """Newest day first, artifacts without a day last; a day is never split over two groups."""
-    ordered = sorted(wanted, key=lambda w: (_newest_first(w.artifact.day), w.artifact.uri))
+def plan_groups(
+    wanted: Iterable[Wanted], cores: int, first_number: int = 0, reached: date | None = None
+) -> list[Group]:
+    """Days up to the one that was reached before, newest first; then later ones as they follow; unknown ones last.
+
+    A first collection has reached none: its newest days come first. A day is never split over two groups.
+    """
+    ordered = sorted(wanted, key=lambda w: (_turn(w.artifact.day, reached), w.artifact.uri))
     total = sum(w.cost for w in ordered)
     size = min(max(total // (cores * UNITS_PER_CORE), SMALLEST_UNIT), LARGEST_UNIT)
     groups: list[Group] = []
@@ -70,6 +75,12 @@ def by_day(unit: Unit, first_number: int) -> list[Unit]:
         Unit(first_number + i, tuple(a for a, _ in day), tuple(s for _, s in day), unit.attempt + 1)
         for i, day in enumerate(days)
     ]
+
+
+def _turn(day: date | None, reached: date | None) -> tuple[int, int]:
+    if day is None:
+        return 2, 0
+    return (0, -day.toordinal()) if reached is None or day <= reached else (1, day.toordinal())
 
 
 def _newest_first(day: date | None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
@@ -24,6 +24,7 @@ from tailrace.sources.base import Asked
 
 LOOK_BACK = timedelta(days=30)
 _INSTANT = timedelta(microseconds=1)
+WHOLE = "days are stored whole, for all sources or for none; --source NAME collects one source alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +35,8 @@ class Survey:
     "With every column spelled out."
     now: datetime
     ledger: Ledger
-    window: TimeRange
-    "Where artifacts were looked for."
+    notes: Mapping[str, str]
+    "For the ledger: where artifacts were looked for."
     listed: Listed
     recipes: tuple[str, ...]
     "By number of the source."
@@ -49,24 +50,42 @@ def survey(
     report: PartitionReport,
     *,
     overwrite: bool,
+    alone: str | None = None,
     until: ExitStack | None = None,
 ) -> Survey:
-    """Reads the ledger and lists the sources of one partition; without `until` nothing announced is taken."""
+    """Reads the ledger and lists the sources of one partition; `alone`: the only one that `spec` still has.
+
+    Without `until` nothing announced is taken.
+    """
     table = tables_for(config, spec.table)
     now = datetime.now(UTC).replace(tzinfo=None)
     ledger = read_ledger(lake, table.name, spec.name)
     workspace = config.workspace(lake.workspace)
     back = spec.lookback or (workspace and workspace.lookback) or LOOK_BACK
-    window = listing_window(asked, ledger, now, back)
     again = asked.start is not None or overwrite
     # What is to replace a range has to be all there is in it: announcements tell what is new alone.
     takes = None if overwrite else Taking(asked, until)
+    windows = [listing_window(asked, ledger, now, back, source.name) for source in spec.sources]
     listing = Listing(spec, table, ledger, report, lake, takes=takes)
-    listed = listing.look(_days_of(window, ledger) if overwrite else window, now, again=again)
+    listed = listing.look([_days_of(w, ledger) for w in windows] if overwrite else windows, now, again=again)
+    if not overwrite:
+        _tell_hidden(listed, spec)
     table = full_table(config, spec, lake, listed)
     check_expressions(table, spec, config)
     recipes = tuple(recipe_of(table, fmt, spec.filter) for fmt in listed.formats)
-    return Survey(table, now, ledger, window, listed, recipes)
+    notes = range_notes(listing_window(asked, ledger, now, back, alone), ledger, alone)
+    return Survey(table, now, ledger, notes, listed, recipes)
+
+
+def _tell_hidden(listed: Listed, spec: PartitionSpec) -> None:
+    for days, trouble in listed.hidden:
+        if days.start is None or days.end is None:
+            what = "the days that it may hold"
+        else:
+            first, last = days.start.date(), (days.end - _INSTANT).date()
+            what = f"day {first}" if first == last else f"days {first} to {last}"
+        trouble.message += f"; nothing of {what} was stored, the next run tries again"
+        trouble.hint = WHOLE if len(spec.sources) > 1 else None
 
 
 def _days_of(window: TimeRange, ledger: Ledger) -> TimeRange:
@@ -79,21 +98,38 @@ def _days_of(window: TimeRange, ledger: Ledger) -> TimeRange:
     return TimeRange(start, end)
 
 
-def listing_window(asked: TimeRange, ledger: Ledger, now: datetime, back: timedelta = LOOK_BACK) -> TimeRange:
+def listing_window(
+    asked: TimeRange, ledger: Ledger, now: datetime, back: timedelta = LOOK_BACK, source: str | None = None
+) -> TimeRange:
     """Where artifacts are looked for: as asked, else from the first collection's start, 30 days back at first."""
     if asked.start is not None:
         return asked
-    noted = ledger.notes.get("from")
+    noted = [ledger.notes[name] for name in {"from", _begins(source)} & ledger.notes.keys()]
     last = asked.end or now
     earliest = datetime(last.year, last.month, last.day) - back
-    start = datetime.fromisoformat(noted) if noted else earliest
+    start = datetime.fromisoformat(min(noted)) if noted else earliest
     return TimeRange(start if asked.end is None or start < asked.end else earliest, asked.end)
 
 
-def range_notes(window: TimeRange, ledger: Ledger) -> dict[str, str]:
+def range_notes(window: TimeRange, ledger: Ledger, source: str | None = None) -> dict[str, str]:
     """What later runs have to know: the earliest start so far, so that a short look at one day hides no other."""
-    starts = [start for start in (ledger.notes.get("from"), window.start and window.start.isoformat()) if start]
-    return {"from": min(starts)} if starts else {}
+    name = _begins(source)
+    starts = [start for start in (ledger.notes.get(name), window.start and window.start.isoformat()) if start]
+    return {name: min(starts)} if starts else {}
+
+
+def _begins(source: str | None) -> str:
+    """The note of all sources, or of one that was collected by itself."""
+    return "from" if source is None else f"from:{source}"
+
+
+def to_read(
+    found: Survey, known: dict[str, Known], asked: TimeRange, *, overwrite: bool
+) -> dict[TimeRange, list[Wanted]]:
+    """What this run reads, by range of rows."""
+    if overwrite:
+        return all_again(found.listed.artifacts, known, asked)
+    return still_to_read(found.listed.seen, known, asked, found.recipes)
 
 
 def still_to_read(
@@ -135,12 +171,7 @@ def _covers(before: Known, asked: TimeRange) -> bool:
 
 def _hull(before: Known, asked: TimeRange) -> TimeRange:
     """The smallest range that holds both: rows taken earlier are replaced, so they must come again."""
-    open_start = before.taken_from is None or asked.start is None
-    open_end = before.taken_to is None or asked.end is None
-    return TimeRange(
-        None if open_start else min(before.taken_from, asked.start),  # type: ignore[type-var]
-        None if open_end else max(before.taken_to, asked.end),  # type: ignore[type-var]
-    )
+    return TimeRange(before.taken_from, before.taken_to).joined(asked)
 
 
 def full_table(config: Config, spec: PartitionSpec, lake: Lake, listed: Listed) -> Table:

@@ -12,14 +12,14 @@ from tailrace.core import Artifact, SourceError, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile
-from tailrace.lake.ledger import Entry
+from tailrace.lake.ledger import BEGIN, Entry
 from tailrace.lake.types import schema_fingerprint
+from tailrace.pipeline.days import Done
 from tailrace.pipeline.job import Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.listing import Listed
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
 
-Done = tuple[Job, Unit, UnitResult]
 SHRUNK = "data.shrunk-artifact"
 MANY_INDEXES = 1_000
 "Values of tp_index in one run beyond which somebody should think again: each has files of its own per day."
@@ -36,6 +36,7 @@ class Publisher:
         notes: Mapping[str, str],
         listed: Listed,
         overwrites: TimeRange | None = None,
+        alone: str | None = None,
     ) -> None:
         self.spec, self.writer, self.report, self.notes = spec, writer, report, notes
         self.deliveries = listed.deliveries
@@ -43,11 +44,18 @@ class Publisher:
         "Notes that are true only if everything that was listed has been committed."
         self.overwrites = overwrites
         "The range whose rows are replaced, all in one commit at the end."
+        self.alone = alone
+        "The source to which that is limited."
         self.held: list[Done] = []
         self.known = writer.ledger().known()
         self.days: set[date] = set()
         self.indexes: set[str] = set()
         self.shrunk = 0
+
+    def begin(self) -> None:
+        """Keeps the range that is meant, so that a collection which is interrupted is finished by the next run."""
+        if self.overwrites is None and not self.notes.items() <= self.writer.ledger().notes.items():
+            self.writer.commit(Change([], kind=BEGIN, notes=self.notes))
 
     def publish(self, done: Sequence[Done]) -> None:
         """One commit of everything that these units wrote; what overwrites waits until all is there."""
@@ -97,7 +105,7 @@ class Publisher:
         whole = {a.uri for job, unit, _ in done for a in unit.artifacts if cut is None or job.window != cut}
         replaced = [e.uri for e in entries if e.status != "failed" and e.uri in self.known and e.uri in whole]
         quarantine = [name for _, _, result in done for name in result.quarantine]
-        self.writer.commit(Change(entries, files, quarantine, replaced, cut, notes=self.notes))
+        self.writer.commit(Change(entries, files, quarantine, replaced, cut, self.alone, notes=self.notes))
         self._told_stored([o.uri for _, _, result in done for o in result.outcomes if o.is_final])
         for _, unit, result in done:
             self._count(unit, result.outcomes)

@@ -50,6 +50,8 @@ class Unreadable:
     reason: str
     uri: str
     code: str = IO
+    hides: TimeRange | None = None
+    "Days of artifacts that may lie behind it, `TimeRange()` for all; None: it is one thing, and hides no other."
 
     @property
     def transient(self) -> bool:

@@ -76,15 +76,18 @@ class FileSource:
             try:
                 status = os.stat(base)
             except OSError as error:
-                yield unreadable(base, os.path.realpath(base), error)
+                yield unreadable(base, os.path.realpath(base), error, hides=TimeRange())
                 continue
             if stat.S_ISDIR(status.st_mode) or glob.segments:
-                yield from Walk(glob, may_hold).below(base)
+                yield from Walk(glob, may_hold, lambda below: self._days(below, window)).below(base)
             elif stat.S_ISREG(status.st_mode):
                 # Named singly: an odd name is no reason to pass it over.
                 yield Seen(base, os.path.realpath(base), "", status)
             else:
                 yield special(base, os.path.realpath(base), status)
+
+    def _days(self, directory: str, window: TimeRange) -> TimeRange:
+        return self.layout.days(directory, window) if self.layout and directory else TimeRange()
 
     def _match(self, file: Seen) -> PathMatch | None:
         if self.layout is None:

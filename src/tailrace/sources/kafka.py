@@ -53,7 +53,7 @@ class KafkaSource(Asked):
                 told = held.topics.get(topic)
                 if told is None or told.error is not None:
                     reason = str(told.error) if told and told.error else "there is no such topic"
-                    yield Unreadable(f"kafka://{held.cluster_id}/{topic}", reason, topic, GONE)
+                    yield Unreadable(f"kafka://{held.cluster_id}/{topic}", reason, topic, GONE, TimeRange())
                     continue
                 for number in sorted(told.partitions):
                     yield from self._partition(consumer, f"{held.cluster_id}/{quote(topic, safe='')}", topic, number)

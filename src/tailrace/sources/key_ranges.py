@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import calendar
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 from tailrace.core import TimeRange
+from tailrace.core.ranges import whole_days
 from tailrace.sources.calendar_bands import last_day
 from tailrace.sources.layout_branches import Dates
 
@@ -17,6 +18,8 @@ _MOST_DAYS = 400
 _AHEAD = timedelta(days=2)
 "An open range ends here: clocks differ, and some zones are a day ahead."
 
+EVER = TimeRange()
+
 
 @dataclass(frozen=True, slots=True)
 class KeyRange:
@@ -25,6 +28,8 @@ class KeyRange:
     directory: str
     after: str | None = None
     last: str | None = None
+    days: TimeRange = EVER
+    "Days of the artifacts in it, as far as the range was made for some."
 
     def is_past(self, key: str) -> bool:
         return self.last is not None and key[: len(self.last)] > self.last
@@ -73,8 +78,11 @@ def dated(trunk: str, dates: Dates, window: TimeRange, spelling: Spelling, trunk
         return [starting_with(trunk)]
     lists = max(1, LISTS_AT_LEAST // trunks)
     days = -(-((last - first).days + 1) // lists) if in_order else 1
-    spans = ((spelling.text(dates, a), spelling.text(dates, b)) for a, b in _spans(first, last, days))
-    return [_between(trunk, low, high, dates.ends) for low, high in dict.fromkeys(spans)]
+    spans: dict[tuple[str, str], TimeRange] = {}
+    for low, high in _spans(first, last, days):
+        texts = (spelling.text(dates, low), spelling.text(dates, high))
+        spans[texts] = whole_days(low, high).joined(spans.get(texts))
+    return [replace(_between(trunk, *texts, dates.ends), days=days) for texts, days in spans.items()]
 
 
 def _spans(first: date, last: date, days: int) -> Iterator[tuple[date, date]]:

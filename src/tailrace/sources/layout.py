@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
 from tailrace.core import ConfigError, TimeRange
 from tailrace.core.errors import PatternError
+from tailrace.core.ranges import whole_days
 from tailrace.core.registry import nearest
 from tailrace.sources.calendar_bands import Band, bands, last_day, path_days
 
@@ -28,6 +29,7 @@ _TOKEN = re.compile(r"%\{(\w+)(?::(\w+))?(?::\w+)?\}")
 _BEGINNING = re.compile(r"(?:\(\?:|[(^])*")
 _SECONDS_PER_PATH = 1.0
 "Users' patterns may backtrack without end; a path never needs this long."
+_MOST_DAYS = 400
 
 _DATA_ANYWHERE = ".*?"
 PATTERNS: dict[str, str] = {
@@ -109,6 +111,15 @@ class Layout:
         """Which directories can hold a match whose date meets the window."""
         narrowed = {self._expand(band) for band in bands(window)}
         return DirectoryRule(self, [_compiled(pattern) for pattern in sorted(narrowed)])
+
+    def days(self, directory: str, window: TimeRange) -> TimeRange:
+        """From the first to the last day of the window that a directory may hold."""
+        last = last_day(window.end) if window.end else datetime.now(UTC).date() + timedelta(days=1)
+        if window.start is None or (last - window.start.date()).days > _MOST_DAYS:
+            return TimeRange()
+        days = (window.start.date() + timedelta(days=n) for n in range((last - window.start.date()).days + 1))
+        held = [day for day in days if self.directories(whole_days(day, day)).may_hold(directory)]
+        return whole_days(held[0], held[-1]) if held else TimeRange()
 
     def _timed(self, pattern: regex.Pattern[str], path: str, *, partial: bool) -> regex.Match[str] | None:
         try:

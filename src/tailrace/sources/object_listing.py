@@ -13,7 +13,7 @@ from tailrace.config.model import Location
 from tailrace.core import TimeRange
 from tailrace.sources.base import SPECIAL, Unreadable
 from tailrace.sources.buckets import Bucket, Entry, OddName
-from tailrace.sources.key_ranges import KeyRange, Spelling, dated, is_padded, starting_with
+from tailrace.sources.key_ranges import EVER, KeyRange, Spelling, dated, is_padded, starting_with
 from tailrace.sources.layout import Layout, PathMatch
 from tailrace.sources.object_errors import told
 from tailrace.sources.object_keys import fits, matched
@@ -128,7 +128,7 @@ class Listing:
         except OddName:
             yield from self._around_odd_names(keys)
         except Exception as error:
-            self._note(keys.directory, error)
+            self._note(keys.directory, error, keys.days)
 
     def _around_odd_names(self, keys: KeyRange) -> Iterator[Entry]:
         """Exact names from another client, else all directories but the one that holds such a name."""
@@ -142,11 +142,11 @@ class Listing:
             self._note(keys.directory, None)
             return
         except Exception as error:
-            self._note(keys.directory, error)
+            self._note(keys.directory, error, keys.days)
             return
         yield from (entry for entry in entries if keys.holds(entry.key))
         for name in names:
-            yield from self._range(KeyRange(f"{keys.directory}{name}/", keys.after, keys.last))
+            yield from self._range(KeyRange(f"{keys.directory}{name}/", keys.after, keys.last, keys.days))
 
     def _wanted(self, entries: Iterator[Entry]) -> Iterator[Entry]:
         seen: set[str] = set()
@@ -155,10 +155,11 @@ class Listing:
                 seen.add(entry.key)
                 yield entry
 
-    def _note(self, directory: str, error: Exception | None) -> None:
+    def _note(self, directory: str, error: Exception | None, days: TimeRange = EVER) -> None:
         odd = ("holds a name that cannot be asked for, such as `a//b`", SPECIAL)
         reason, code = odd if error is None else told(error)
-        self._failed.append(Unreadable(f"{self.root}{directory}", f"cannot be listed: {reason}", self.root, code))
+        place, hides = f"{self.root}{directory}", None if error is None else days
+        self._failed.append(Unreadable(place, f"cannot be listed: {reason}", self.root, code, hides))
 
 
 def _until_end(bucket: Bucket, keys: KeyRange) -> Iterator[Entry]:

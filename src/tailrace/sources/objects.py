@@ -109,7 +109,7 @@ class ObjectSource:
         try:
             bucket = ObstoreBucket(self.access.store(place.container))
         except SourceError as error:
-            yield Unreadable(f"{root}{place.prefix}", error.message, root, error.code)
+            yield Unreadable(f"{root}{place.prefix}", error.message, root, error.code, TimeRange())
             return
         listing = Listing(bucket, lambda: self.access.exact_bucket(place.container), place, self.layout, root)
         for entry in listing.entries(window):

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote_from_bytes
 
-from tailrace.sources.base import GONE, SPECIAL, Unreadable, os_code, os_reason
+from tailrace.core import TimeRange
+from tailrace.sources.base import GONE, SPECIAL, TRANSIENT, Unreadable, os_code, os_reason
 from tailrace.sources.globs import Glob, States
 
 _PARTIAL = ("~", ".swp", ".swx", ".swo", ".tmp", ".temp", ".part", ".partial", ".crdownload", ".filepart")
@@ -57,6 +58,8 @@ class Walk:
 
     glob: Glob
     may_hold: Callable[[str], bool]
+    days: Callable[[str], TimeRange]
+    "Days of the artifacts in a directory."
     _links: deque[tuple[_Folder, str]] = field(default_factory=deque)
     _followed: set[str] = field(default_factory=set)
 
@@ -79,7 +82,7 @@ class Walk:
                 with os.scandir(folder.path) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
             except OSError as error:
-                yield unreadable(folder.path, folder.real, error)
+                yield unreadable(folder.path, folder.real, error, hides=self.days(folder.below))
                 continue
             inner: list[_Folder] = []
             for entry in entries:
@@ -104,7 +107,7 @@ class Walk:
             elif self.glob.complete(states):
                 yield from self._file(folder, entry.name, states, entry.stat(follow_symlinks=False))
         except OSError as error:
-            yield unreadable(entry.path, _join(folder.real, entry.name), error)
+            yield self._lost(folder, entry.name, error)
 
     def _follow(self, folder: _Folder, name: str) -> Iterator[Seen | Passed | Unreadable]:
         states = self.glob.step(folder.states, name)
@@ -113,7 +116,7 @@ class Walk:
             status = os.stat(path)
             real = os.path.realpath(path, strict=True)
         except OSError as error:
-            yield unreadable(path, _join(folder.real, name), error, "symbolic link leads nowhere")
+            yield self._lost(folder, name, error, "symbolic link leads nowhere")
             return
         if not stat.S_ISDIR(status.st_mode):
             if self.glob.complete(states):
@@ -135,6 +138,10 @@ class Walk:
         else:
             yield Seen(here.path, here.real, here.below, status)
 
+    def _lost(self, folder: _Folder, name: str, error: OSError, when_gone: str = "") -> Unreadable:
+        hides = self.days(folder.below) if os_code(error) in TRANSIENT else None
+        return unreadable(_join(folder.path, name), _join(folder.real, name), error, when_gone, hides)
+
     def _is_partial(self, name: str) -> bool:
         if not name.endswith(_PARTIAL):
             return False
@@ -152,11 +159,11 @@ def shown(path: str) -> str:
     return path if path.isascii() else os.fsencode(path).decode("utf-8", "replace")
 
 
-def unreadable(path: str, real: str, error: OSError, when_gone: str = "") -> Unreadable:
+def unreadable(path: str, real: str, error: OSError, when_gone: str = "", hides: TimeRange | None = None) -> Unreadable:
     """What the operating system said about a path."""
     code = os_code(error)
     reason = when_gone if when_gone and code == GONE else os_reason(error)
-    return Unreadable(shown(path), reason, file_uri(real), code)
+    return Unreadable(shown(path), reason, file_uri(real), code, hides)
 
 
 def special(path: str, real: str, status: os.stat_result) -> Unreadable:

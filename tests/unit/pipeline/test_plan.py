@@ -52,6 +52,14 @@ def test_newest_days_come_first_and_unknown_ones_last(items: list[Wanted], cores
     assert found == sorted(known, reverse=True) + [None] * (len(found) - len(known))
 
 
+@given(wanted(), st.integers(0, 20).map(lambda n: date(2024, 1, 1) + timedelta(days=n)))
+def test_later_runs_fill_what_is_missing_and_then_go_forward(items: list[Wanted], reached: date) -> None:
+    groups = plan_groups(items, 2, reached=reached)
+    found = [a.day for group in groups for unit in group.units for a in unit.artifacts if a.day]
+    before, after = ([d for d in found if (d <= reached) is past] for past in (True, False))
+    assert found == sorted(before, reverse=True) + sorted(after)
+
+
 @given(wanted(), st.integers(1, 16))
 def test_units_and_groups_have_a_bound(items: list[Wanted], cores: int) -> None:
     costs = {w.artifact.uri: w.cost for w in items}
