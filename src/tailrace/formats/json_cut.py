@@ -12,6 +12,8 @@ from tailrace.formats.json_scan import Found, Nesting, after_broken, begins_a_va
 
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 WINDOW_BYTES = 1024 * 1024
+_FIRST_BYTES = 128 * 1024
+"As much is decoded before all else, if it can be: what is learned from it serves the rest."
 DENSE = 60_000
 "Objects in a window beyond which it is made smaller: tiny records take a multiple of their text as structs."
 _GUESSES = 8
@@ -70,6 +72,7 @@ class Cutter(Generic[T]):
         self._window = window
         self._path = path
         self._prove = prove
+        self._first = True
 
     def runs(self) -> Iterator[T | list[Cut]]:
         """Runs that were proved, and records one by one where that was not possible."""
@@ -100,7 +103,9 @@ class Cutter(Generic[T]):
             whole, ended = self._window.fill(WINDOW_BYTES)
             dense = whole.count(b"{") > DENSE
             view, last = (whole[: WINDOW_BYTES // 8], False) if dense else (whole, ended)
-            proved = self._guess(view, array)
+            proved = self._guess(whole[:_FIRST_BYTES], array) if self._first else None
+            self._first = False
+            proved = proved or self._guess(view, array)
             if proved is not None:
                 yield proved[0]
                 self._window.drop(proved[1])

@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Stream
+from tailrace.formats.joining import joined
 from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows, at_path
 from tailrace.formats.json_cut import DENSE, WINDOW_BYTES, Cut, Cutter, Window
 from tailrace.formats.json_fit import UNREADABLE, is_utf8
@@ -22,7 +23,9 @@ WHOLE_BYTES = 4 * 1024 * 1024
 _COMMAS = 400_000
 "Beyond so many a text is not divided at once: it may be millions of bare numbers."
 _LINES = 32_768
-"Lines in a batch at most."
+"A batch is handed on once it has so many rows."
+_RUN_BYTES = 512 * 1024
+"Text of the lines that are decoded at a time: what comes of more leaves the caches before its columns are made."
 _FIRST_LINES = 500
 "Lines that are decoded before all others: what is learned from them serves the rest."
 _OPEN, _CLOSE = ord("{"), ord("}")
@@ -180,13 +183,19 @@ class LineDecoder:
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches of lines; positions are their byte offsets."""
         for block in cut_lines(stream):
+            batches: list[Batch] = []
             start = 0
             while start < len(block) or not start:
                 end = min(start + self._step, len(block))
                 rows = self._rows(block, start, end)
                 rows.bad = block.bad + rows.bad if start == 0 else rows.bad
-                yield self._cascade.batch(rows)
-                start, self._step = max(end, 1), _LINES
+                batches.append(self._cascade.batch(rows))
+                start, self._step = max(end, 1), _run_of(block)
+                if sum(batch.rows for batch in batches) >= _LINES:
+                    yield joined(batches)
+                    batches = []
+            if batches:
+                yield joined(batches)
 
     def _rows(self, block: LineBlock, first: int, end: int) -> Rows:
         starts, ends = block.starts[first:end], block.ends[first:end]
@@ -221,3 +230,8 @@ class LineDecoder:
             lambda: [block.raw(first + n) for n in filled.tolist()],
         )
         return rows if rows is not None and len(rows.structs) == len(filled) else None
+
+
+def _run_of(block: LineBlock) -> int:
+    """How many of its lines are decoded at a time."""
+    return max(1, min(_LINES, _RUN_BYTES * len(block) // (len(block.buffer) + 1)))

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Annotated, Any
 
 import msgspec
@@ -225,9 +226,11 @@ def source_keys(table: Table) -> tuple[str, ...]:
     return tuple(name for name in names if name not in stored)
 
 
-def _names_in(expression: str) -> Iterator[str]:
+@cache
+def _names_in(expression: str) -> tuple[str, ...]:
+    """Asked once: DuckDB takes a millisecond for a long one, and structs are made anew for what is learned."""
     asked = con().execute("select json_serialize_sql(cast($query as varchar))", {"query": f"select {expression}"})
-    yield from _column_names(json.loads(asked.fetchall()[0][0]))
+    return tuple(_column_names(json.loads(asked.fetchall()[0][0])))
 
 
 def _column_names(node: object) -> Iterator[str]:

@@ -81,7 +81,7 @@ class Computer:
     def _evaluated(self, sql: str, columns: Mapping[str, pa.Array], rows: int) -> pa.Array:
         """One expression. Where it reads one text column, each distinct value is asked once, and null not at all."""
         given = self._declared(columns, words_of(sql), rows)
-        query = f'SELECT ({sql}) AS answer, "{ROW}" FROM given'
+        query = f'SELECT ({sql}) AS answer, "{ROW}"'
         if given.num_columns > 2 or not pa.types.is_string(given.column(0).type):
             return _run(query, given)["answer"].combine_chunks()
         encoded = given.column(0).combine_chunks().dictionary_encode()
@@ -118,12 +118,16 @@ def _table(columns: Mapping[str, pa.Array], rows: int) -> pa.Table:
     return pa.table({**columns, ROW: np.arange(rows)})
 
 
-def _run(query: str, given: pa.Table) -> pa.Table:
+def _run(select: str, given: pa.Table) -> pa.Table:
     """Answers in the order of the rows, one for each."""
     connection = con()
-    connection.register("given", pa.table({n: _whole(given[n].combine_chunks()) for n in given.column_names}))
+    told = {n: _whole(given[n].combine_chunks()) for n in given.column_names}
+    # What no row has is told as a constant: DuckDB drops all that is made of it before it runs anything.
+    silent = [n for n, array in told.items() if array.null_count == len(array) and pa.types.is_string(array.type)]
+    constants = "".join(f", NULL::VARCHAR AS {_quoted(name)}" for name in silent)
+    connection.register("given", pa.table({n: array for n, array in told.items() if n not in silent}))
     try:
-        answers = connection.sql(query).to_arrow_table()
+        answers = connection.sql(f"{select} FROM (SELECT *{constants} FROM given) AS given").to_arrow_table()
     finally:
         connection.unregister("given")
     numbers = answers[ROW].to_numpy()
@@ -134,6 +138,10 @@ def _run(query: str, given: pa.Table) -> pa.Table:
     return answers
 
 
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
 def _whole(array: pa.Array) -> pa.Array:
     """DuckDB refuses a slice of a struct: a copy of it begins at zero."""
     sliced = pa.types.is_struct(array.type) and array.offset
@@ -142,7 +150,7 @@ def _whole(array: pa.Array) -> pa.Array:
 
 def _answers(asked: Mapping[str, str], given: pa.Table, what: str) -> tuple[pa.Table, dict[int, str]]:
     """Every expression on every row; where one raises, the row's answers are null and the reason is told."""
-    select = "SELECT " + ", ".join(f'{sql} AS "{name}"' for name, sql in asked.items()) + f', "{ROW}" FROM given'
+    select = "SELECT " + ", ".join(f'{sql} AS "{name}"' for name, sql in asked.items()) + f', "{ROW}"'
     try:
         return _run(select, given), {}
     except duckdb.Error:
@@ -158,7 +166,7 @@ def _fine(expressions: Iterable[str], select: str, given: pa.Table) -> npt.NDArr
     """Rows on which nothing raises: TRY makes a null of an error, and `IS NULL` never is one."""
     tried = " AND ".join(f"TRY(({sql}) IS NULL) IS NOT NULL" for sql in expressions)
     try:
-        return np.array(_run(f'SELECT {tried} AS fine, "{ROW}" FROM given', given)["fine"].to_pylist(), bool)
+        return np.array(_run(f'SELECT {tried} AS fine, "{ROW}"', given)["fine"].to_pylist(), bool)
     except duckdb.Error:  # TRY takes no subquery and nothing random: then by halves
         return np.array(_fine_by_halves(select, given), bool)
 
