@@ -137,7 +137,8 @@ def _options(options: list[click.Option]) -> str:
         value = "" if option.is_flag or option.count else option.metavar or kind.name.upper()
         if isinstance(kind, click.Choice):
             value = "|".join(map(str, kind.choices))
-        default = f" Default: `{option.default}`." if isinstance(kind, click.Choice) and option.default else ""
+        chosen = option.default if isinstance(kind, click.Choice) else None
+        default = f" Default: `{chosen}`." if isinstance(chosen, str) else ""
         rows.append((f"{names}{f' `{value}`' if value else ''}", (option.help or "") + default))
     return table_of(("option", "meaning"), rows)
 

@@ -15,11 +15,13 @@ from tailrace.config import Config, load, select
 from tailrace.config.tables import tables_for
 from tailrace.core import TimeRange
 from tailrace.lake.paths import Lake
+from tailrace.lake.sought import Sought
 from tailrace.pipeline import collect as collecting
+from tailrace.pipeline import replay as replaying
 from tailrace.pipeline.hands import Hands
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.partition_run import CollectOptions
-from tailrace.pipeline.report import PartitionReport, Silent
+from tailrace.pipeline.report import PartitionReport, ReplayReport, Silent
 from tailrace.pipeline.unit import run_unit
 from tailrace.query.engine import Engine
 
@@ -66,6 +68,19 @@ class World:
             return run.collect(specs)
         finally:
             hands.dismiss()
+            patch.undo()
+
+    def replay(self, *selectors: str, sought: Sought | None = None, dry_run: bool = False) -> list[ReplayReport]:
+        """What `quarantine replay` does, without a JVM as well."""
+        patch = pytest.MonkeyPatch()
+        patch.setattr(replaying, "run_units", self.run)
+        config = self.config()
+        options = replaying.ReplayOptions(sought or Sought(), dry_run=dry_run)
+        session: Any = lambda: None  # noqa: E731
+        try:
+            specs = select(config, selectors)
+            return [replaying.Replay(self.lake, config, spec, options, session).run() for spec in specs]
+        finally:
             patch.undo()
 
     def collect_one(self, table: str, paths: str, **more: str) -> PartitionReport:

@@ -20,6 +20,7 @@ COMMANDS = {
     "query": "Answer SQL over the lake.",
     "table": "List tables, or show one: columns, size, partitions.",
     "partition": "List partitions, show one, delete rows, or restore them.",
+    "quarantine": "List records that could not be stored, show them, try them again, or delete them.",
     "source": "List kinds of source and configured sources, or show one.",
     "format": "List formats, or show one.",
     "connection": "List connections, or show one.",

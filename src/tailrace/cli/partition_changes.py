@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ def delete(
     if dry_run:
         show_rows(doomed, DOOMED, output)
         return
-    _confirm(doomed, force)
+    confirm([_told(row) for row in doomed], force)
     show_rows([_deleted(context, lake, str(row["name"]), window) for row in doomed], DONE, output)
 
 
@@ -97,7 +97,14 @@ def _doomed(lake: Lake, name: str, window: TimeRange) -> Row:
     }
 
 
-def _confirm(doomed: list[Row], force: bool) -> None:
+def _told(row: Row) -> str:
+    what = f"{row['rows']:,} rows in {row['days']:,} days" if row["days"] else "nothing"
+    span = f", {row['first']} to {row['last']}" if row["days"] else ""
+    return f"{row['name']}: {what}{span}"
+
+
+def confirm(doomed: Sequence[str], force: bool) -> None:
+    """Says what would go, and asks whoever sits there."""
     from tailrace.core import UsageError
 
     if force:
@@ -108,10 +115,8 @@ def _confirm(doomed: list[Row], force: bool) -> None:
             code="usage.not-confirmed",
             hint="--force deletes without asking, --dry-run shows what would go",
         )
-    for row in doomed:
-        what = f"{row['rows']:,} rows in {row['days']:,} days" if row["days"] else "nothing"
-        span = f", {row['first']} to {row['last']}" if row["days"] else ""
-        click.echo(f"{row['name']}: {what}{span}", err=True)
+    for line in doomed:
+        click.echo(line, err=True)
     click.confirm("Delete?", abort=True, err=True)
 
 
@@ -120,14 +125,14 @@ def _deleted(context: Context, lake: Lake, name: str, window: TimeRange) -> Row:
 
     table, _, partition = name.partition(".")
     before = _rows(lake, name)
-    with _held(lake, table, partition):
+    with held(lake, table, partition):
         version = erase(lake, table, partition, window)
     undo = f"{context.command} partition restore {name} --at {version}"
     return {"name": name, "rows": before - _rows(lake, name), "version": version, "undo": undo}
 
 
 @contextmanager
-def _held(lake: Lake, table: str, partition: str) -> Iterator[None]:
+def held(lake: Lake, table: str, partition: str) -> Iterator[None]:
     """The partition is ours to change; a disk that is full or may not be written to is no riddle."""
     from tailrace.cli.redact import command_line
     from tailrace.core import LakeError
@@ -189,7 +194,7 @@ def restore(context: Context, name: str, at: str, output: str) -> None:
     lake = open_lake(context)
     table, partition = _one(lake, name)
     moment: int | datetime = int(at) if at.isdecimal() else parse_time(at, now())
-    with _held(lake, table, partition):
+    with held(lake, table, partition):
         version = undo.restore(lake, table, partition, moment)
     full = f"{table}.{partition}"
     show_rows([{"name": full, "version": version, "rows": _rows(lake, full)}], ("name", "version", "rows"), output)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table as Grid
 
     from tailrace.config import PartitionSpec
-    from tailrace.pipeline.report import PartitionReport, Progress
+    from tailrace.pipeline.report import PartitionReport, Progress, ReplayReport
 
 SHOWN_TROUBLES = 15
 NOTHING = "no file matches"
@@ -130,7 +130,7 @@ def _print_report(report: PartitionReport, context: Context, took: str) -> None:
         for name, text in _facts(report, context):
             click.echo(f"  {name:<9}  {text}")
     sys.stdout.flush()
-    _print_troubles(report)
+    print_troubles(report)
 
 
 def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str]]:
@@ -160,23 +160,11 @@ def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str
         days = f", {count(report.days, 'day')} from {report.first_day} to {report.last_day}"
     yield "written", f"{count(report.files, 'file')} ({size(report.bytes)}){days}"
     if c.quarantined or report.failed:
-        yield "see", f'{context.command} query "{_in_shell(_quarantined(report.name))}"'
+        yield "see", f"{context.command} quarantine show {shlex.quote(report.name)}"
 
 
-def _quarantined(name: str) -> str:
-    table, _, partition = (part.replace("'", "''") for part in name.partition("."))
-    return (
-        "select location, position, reason from tp_quarantine q "
-        f"where q.table = '{table}' and q.partition = '{partition}'"
-    )
-
-
-def _in_shell(text: str) -> str:
-    """As it stands between double quotes."""
-    return re.sub(r'(["\\$`])', r"\\\1", text)
-
-
-def _print_troubles(report: PartitionReport) -> None:
+def print_troubles(report: PartitionReport | ReplayReport) -> None:
+    """Errors and warnings, on stderr."""
     from tailrace.cli.main import report as report_error
 
     if report.error is not None:

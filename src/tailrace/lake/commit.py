@@ -47,6 +47,8 @@ class Change:
     "Files of an earlier version that are to be seen again."
     only: frozenset[str] | None = None
     "Paths of the files that stay; the others go. None = all stay, but for what `replace` and `cut` say."
+    lifted: Sequence[str] = ()
+    "Names of quarantine files that hold no longer."
     kind: str = "collect"
     notes: Mapping[str, str] = field(default_factory=dict)
 
@@ -100,6 +102,11 @@ class PartitionWriter:
         return self._ledger
 
     @property
+    def run(self) -> str:
+        """Its id, with which the names of its files begin."""
+        return self._run
+
+    @property
     def version(self) -> int:
         """The version of the table from which this run commits."""
         return self._intents.delta.version()
@@ -124,6 +131,7 @@ class PartitionWriter:
             # Not those brought back: an intent that fails has its files deleted.
             files=tuple(f.path for f in files),
             quarantine=tuple(change.quarantine),
+            lifted=tuple(change.lifted),
             notes=dict(change.notes),
             entries=entries_table(entries),
         )

@@ -111,6 +111,8 @@ class Segment:
     kind: str = "collect"
     files: tuple[str, ...] = ()
     quarantine: tuple[str, ...] = ()
+    lifted: tuple[str, ...] = ()
+    "Quarantine files of earlier segments whose records hold no longer: what is left of them is in new files."
     notes: Mapping[str, str] = field(default_factory=dict)
     "What a later run has to know, such as the intended range; the last word of each name counts."
     entries: pa.Table = field(default_factory=ENTRY_SCHEMA.empty_table)
@@ -166,9 +168,13 @@ class Ledger:
         notes = dict(self.notes)
         for segment in segments:
             notes.update(segment.notes)
-        quarantine = tuple(q for s in segments for q in s.quarantine)
+        quarantine = dict.fromkeys(self.quarantine)
+        for segment in segments:
+            for name in segment.lifted:
+                quarantine.pop(name, None)
+            quarantine |= dict.fromkeys(segment.quarantine)
         rows = pa.concat_tables([self.entries, *map(_with_runs, segments)])
-        return Ledger(segments[-1].sequence, _last_per_uri(rows), self.quarantine + quarantine, notes)
+        return Ledger(segments[-1].sequence, _last_per_uri(rows), tuple(quarantine), notes)
 
 
 def entries_table(entries: Iterable[Entry]) -> pa.Table:

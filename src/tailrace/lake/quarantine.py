@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tailrace.core.errors import LakeError
 from tailrace.lake.damage import reading_file
+from tailrace.lake.identity import artifact_prefix, tp_ids
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.ledger import Ledger
 from tailrace.lake.paths import Lake, decode_value
 
-QUARANTINE_SCHEMA = pa.schema(
+SHOWN_SCHEMA = pa.schema(
     [
         ("table", pa.string()),
         ("partition", pa.string()),
@@ -31,7 +35,14 @@ QUARANTINE_SCHEMA = pa.schema(
         ("ingested_at", pa.timestamp("us")),
     ]
 )
+"What `tp_quarantine` has."
+QUARANTINE_SCHEMA = pa.schema([*SHOWN_SCHEMA, ("framing", pa.string()), ("artifact", pa.string())])
+"""With what it takes to decode a record again: how it was cut out of its artifact (null: it cannot be read by itself),
+and the artifact as it was listed, JSON. Files of earlier versions do not have the two."""
 SUPERSEDED_SCHEMA = pa.schema([(n, pa.string()) for n in ("table", "partition", "uri", "run", "stored_by")])
+LIGHT = tuple(name for name in QUARANTINE_SCHEMA.names if name != "raw")
+"All columns but the bytes."
+Mask = npt.NDArray[np.bool_]
 
 
 def write_quarantine(path: Path, rows: pa.Table | pa.RecordBatch) -> int:
@@ -40,6 +51,79 @@ def write_quarantine(path: Path, rows: pa.Table | pa.RecordBatch) -> int:
     with pq.ParquetWriter(path, QUARANTINE_SCHEMA, compression="zstd") as writer:
         writer.write(rows)
     return path.stat().st_size
+
+
+def read_file(path: Path, columns: tuple[str, ...] = tuple(QUARANTINE_SCHEMA.names)) -> pa.Table:
+    """One file, in the columns of today."""
+    schema = pa.schema([QUARANTINE_SCHEMA.field(name) for name in columns])
+    with reading_file(path), pq.ParquetFile(path) as source:
+        there = [name for name in columns if name in source.schema_arrow.names]
+        found = source.read(columns=there, use_threads=False)
+    missing = {name: pa.nulls(found.num_rows, schema.field(name).type) for name in columns if name not in there}
+    arrays = [missing[name] if name in missing else found.column(name) for name in columns]
+    return pa.table(arrays, names=list(columns)).cast(schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One quarantine file that the ledger names."""
+
+    path: Path
+    rows: pa.Table
+    holds: Mask
+    "Per row: false where its artifact has been read again since."
+
+
+def pages(lake: Lake, table: str, partition: str, ledger: Ledger, columns: tuple[str, ...] = LIGHT) -> Iterator[Page]:
+    """All quarantine files of a partition, one in memory at a time; without `raw` they are small."""
+    directory = lake.meta("quarantine", table, partition)
+    runs = {row["uri"]: (row["run"], row["stored_by"]) for row in _read_again(ledger).to_pylist()}
+    wanted = tuple(dict.fromkeys([*columns, "uri", "run"]))
+    for name in ledger.quarantine:
+        rows = read_file(directory / name, wanted)
+        yield Page(directory / name, rows, _holds(rows, runs))
+
+
+def _holds(rows: pa.Table, runs: Mapping[str, tuple[str, str | None]]) -> Mask:
+    """Few artifacts and runs, many rows: each pair of them is looked at once."""
+    pairs, number = by_value(rows, "uri", "run")
+    allowed = ((run, runs.get(str(uri))) for uri, run in pairs)
+    return np.array([last is None or run in last for run, last in allowed], bool)[number]
+
+
+def by_value(rows: pa.Table, *names: str) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int64]]:
+    """The distinct values of some text columns together, and per row which of them it has."""
+    columns = [rows.column(name).combine_chunks().dictionary_encode("encode") for name in names]
+    keys = np.zeros(rows.num_rows, np.int64)
+    for column in columns:
+        keys = keys * (len(column.dictionary) or 1) + column.indices.to_numpy()
+    _, firsts, number = np.unique(keys, return_index=True, return_inverse=True)
+    taken = [rows.column(name).take(pa.array(firsts)).to_pylist() for name in names]
+    return list(zip(*taken, strict=True)), number.reshape(-1)
+
+
+def of_artifacts(rows: pa.Table, uris: Set[str]) -> Mask:
+    """Per row: is it of one of these artifacts?"""
+    values, number = by_value(rows, "uri")
+    return np.array([uri in uris for (uri,) in values], bool)[number]
+
+
+def owned(rows: pa.Table, uris: Set[str], run: str) -> pa.Table:
+    """Rows of artifacts that a run writes to the ledger are that run's: those of earlier ones would not hold."""
+    runs = pc.if_else(pa.array(of_artifacts(rows, uris)), pa.scalar(run), rows.column("run"))
+    return rows.set_column(rows.schema.get_field_index("run"), "run", runs)
+
+
+def record_ids(rows: pa.Table) -> pa.StringArray:
+    """The `tp_id` that each record has or would have; of an artifact or member as a whole, what its ids begin with."""
+    pairs, number = by_value(rows, "uri", "member")
+    prefixes = [artifact_prefix(str(uri), member) for uri, member in pairs]
+    positions = rows.column("position").fill_null(-1).to_numpy()
+    if not prefixes:
+        return pa.array([], pa.string())
+    ids = tp_ids(prefixes, number.astype(np.int32), np.maximum(positions, 0))
+    whole = pa.array(prefixes, pa.string()).take(pa.array(number))
+    return pc.if_else(pa.array(positions < 0), whole, ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +138,17 @@ class Listing:
 
 def read_quarantine(lake: Lake, table: str, partition: str, columns: list[str] | None = None) -> pa.Table:
     """All entries of a partition that hold; without `raw` it stays small."""
-    directory = lake.meta("quarantine", table, partition)
-    ledger = read_ledger(lake, table, partition)
     names = QUARANTINE_SCHEMA.names if columns is None else columns
-    schema = pa.schema([QUARANTINE_SCHEMA.field(n) for n in dict.fromkeys([*names, "uri", "run"])])
-    tables = (pq.ParquetFile(directory / name).read(columns=schema.names) for name in ledger.quarantine)
-    found = pa.concat_tables([schema.empty_table(), *(t.select(schema.names).cast(schema) for t in tables)])
-    runs = {row["uri"]: (row["run"], row["stored_by"]) for row in _read_again(ledger).to_pylist()}
-    pairs = zip(found["uri"].to_pylist(), found["run"].to_pylist(), strict=True)
-    holds = [uri not in runs or run in runs[uri] for uri, run in pairs]
-    return found.filter(pa.array(holds, pa.bool_())).select(names)
+    schema = pa.schema([QUARANTINE_SCHEMA.field(n) for n in names])
+    found = pages(lake, table, partition, read_ledger(lake, table, partition), tuple(names))
+    tables = [page.rows.filter(pa.array(page.holds)).select(names) for page in found]
+    return pa.concat_tables([schema.empty_table(), *tables])
+
+
+def partitions_with_quarantine(lake: Lake) -> list[tuple[str, str]]:
+    """Table and partition of everything of which a record was ever refused."""
+    found = sorted((lake.meta_root / "quarantine").glob("*/*"))
+    return [(decode_value(directory.parent.name), decode_value(directory.name)) for directory in found]
 
 
 def list_quarantine(lake: Lake) -> Listing:
@@ -71,9 +156,8 @@ def list_quarantine(lake: Lake) -> Listing:
     files: list[Path] = []
     superseded = [SUPERSEDED_SCHEMA.empty_table()]
     damaged: list[LakeError] = []
-    root = lake.meta_root / "quarantine"
-    for directory in sorted(root.glob("*/*")):
-        table, partition = decode_value(directory.parent.name), decode_value(directory.name)
+    for table, partition in partitions_with_quarantine(lake):
+        directory = lake.meta("quarantine", table, partition)
         try:
             ledger = read_ledger(lake, table, partition)
         except LakeError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from itertools import chain
@@ -57,7 +57,7 @@ def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[E
     if cut.limit is not None:
         touched &= set(cut.limit.column("uri").to_pylist())
     entries = []
-    for before in map(_entry, ledger.of({*touched, *again}).select(_FIELDS).to_pylist()):
+    for before in entries_of(ledger, {*touched, *again}):
         heads = prefixes(pa.table({"uri": [before.uri], "members": [list(before.members)]}))
         gone = sum(taken.gone[head] for head in heads)
         dates = {day for day in before.dates if _stays(day, window, heads, taken)}
@@ -84,6 +84,11 @@ def _since_then(before: Entry, new: Entry) -> Entry:
         taken_from=min(starts) if len(starts) == len((before, new)) else None,
         taken_to=max(ends) if len(ends) == len((before, new)) else None,
     )
+
+
+def entries_of(ledger: Ledger, uris: Iterable[str]) -> Iterator[Entry]:
+    """What the ledger knows of those artifacts, to be written anew."""
+    return map(_entry, ledger.of(uris).select(_FIELDS).to_pylist())
 
 
 def _entry(row: dict[str, object]) -> Entry:

@@ -9,6 +9,7 @@ from collections import Counter
 STEPS = (
     "object-staged",
     "manifest-written",
+    "replayed",
     "segment-staged",
     "segment-written",
     "committed",

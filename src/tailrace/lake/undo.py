@@ -36,7 +36,7 @@ class Commit:
     version: int
     at: datetime
     kind: str
-    "`collect`, `delete`, `reset`, `restore`, `settle`; `void` for what recovery refused."
+    "`collect`, `delete`, `reset`, `restore`, `replay`, `purge`, `settle`; `void` for what recovery refused."
     artifacts: int
     files: int
     "Data files that it added."

@@ -44,6 +44,16 @@ def recipe_of(table: Table, fmt: Format, filter: str | None) -> str:
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
+class KeptFile(msgspec.Struct, frozen=True):
+    """A quarantine file that is gone through again; a bit per row says what becomes of it."""
+
+    path: str
+    tried: bytes
+    "Rows that are decoded again."
+    stays: bytes
+    "Rows that are copied as they are; the others are left out."
+
+
 class Unit(msgspec.Struct, frozen=True):
     """Artifacts that one task reads into the same files."""
 
@@ -52,6 +62,8 @@ class Unit(msgspec.Struct, frozen=True):
     sources: tuple[int, ...]
     "Per artifact: number of the source that listed it."
     attempt: int = 0
+    kept: tuple[KeptFile, ...] = ()
+    "Where the records of these artifacts are read from, if not from their sources."
 
     @property
     def days(self) -> frozenset[date | None]:

@@ -21,7 +21,7 @@ from tailrace.pipeline.failure import JVM_DIED, partition_failure, spark_failure
 from tailrace.pipeline.hands import Ended
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.plan import by_day, plan_groups
-from tailrace.pipeline.prepare import Survey, survey, to_read
+from tailrace.pipeline.prepare import Survey, job_of, survey, to_read
 from tailrace.pipeline.publish import Publisher
 from tailrace.pipeline.report import PartitionReport, Trouble
 
@@ -96,7 +96,7 @@ class PartitionRun:
         self.publisher = publisher
         wanted = to_read(found, publisher.known, asked, overwrite=overwrite)
         for rows, items in wanted.items():
-            job = self._job(found, run, rows)
+            job = job_of(self.lake, self.spec, found.table, found.listed, run, found.now, rows)
             self.report.wanted += len(items)
             self.report.wanted_bytes += sum(w.artifact.size for w in items)
             for group in plan_groups(items, self.options.cores, self.numbers, found.ledger.last_day()):
@@ -110,22 +110,6 @@ class PartitionRun:
         self.numbers += len(errand.units)
         self.days.sent(errand.units)
         self.ready.append(errand)
-
-    def _job(self, found: Survey, run: str, rows: TimeRange) -> Job:
-        table, spec = found.table, self.spec
-        return Job(
-            table=table,
-            partition=spec.name,
-            formats=found.listed.formats,
-            sources=found.listed.sources,
-            run=run,
-            started=found.now,
-            table_root=str(self.lake.table_root(table.name)),
-            quarantine_root=str(self.lake.meta("quarantine", table.name, spec.name)),
-            window=rows,
-            filter=spec.filter,
-            index=spec.tp_index,
-        )
 
     @property
     def is_over(self) -> bool:

@@ -9,14 +9,14 @@ from datetime import UTC, datetime, time, timedelta
 
 from tailrace.config.model import Config, PartitionSpec
 from tailrace.config.tables import tables_for
-from tailrace.core import Table, TimeRange
+from tailrace.core import Artifact, Table, TimeRange
 from tailrace.lake.intents import read_ledger
-from tailrace.lake.ledger import Known, Ledger
+from tailrace.lake.ledger import Entry, Known, Ledger
 from tailrace.lake.paths import Lake
 from tailrace.lake.table import stored_schema
 from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.infer import with_inferred
-from tailrace.pipeline.job import recipe_of
+from tailrace.pipeline.job import Job, recipe_of
 from tailrace.pipeline.listing import Listed, Listing, Taking
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport
@@ -128,7 +128,7 @@ def to_read(
 ) -> dict[TimeRange, list[Wanted]]:
     """What this run reads, by range of rows."""
     if overwrite:
-        return all_again(found.listed.artifacts, known, asked)
+        return all_again(found.listed.artifacts, known, asked, found.recipes)
     return still_to_read(found.listed.seen, known, asked, found.recipes)
 
 
@@ -145,22 +145,33 @@ def still_to_read(
     return wanted
 
 
-def all_again(listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange) -> dict[TimeRange, list[Wanted]]:
-    """Everything in the range; what has changed since is read as far as it was read before, too."""
+def all_again(
+    listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange, recipes: Sequence[str]
+) -> dict[TimeRange, list[Wanted]]:
+    """Everything in the range; where more may come of an artifact now, as far as it was read before, too.
+
+    Its quarantined records go with this reading: one outside the range that fits now would be nowhere otherwise.
+    """
     wanted: dict[TimeRange, list[Wanted]] = {}
     for item in listed:
         before = known.get(item.artifact.uri)
-        changed = before is not None and before.version != item.artifact.version
+        changed = before is not None and gives_other(item.artifact, before, recipes[item.source])
         wanted.setdefault(_hull(before, asked) if before and changed else asked, []).append(item)
     return wanted
 
 
 def _rows_to_read(item: Wanted, before: Known, asked: TimeRange, recipe: str) -> TimeRange | None:
     """None when nothing new can come of it; else the range, which includes what was taken before."""
-    changed = before.version != item.artifact.version or before.status == "failed"
-    # A mended format or filter is worth another look where it had something to mend.
-    changed = changed or (before.recipe != recipe and bool(before.quarantined or before.filtered))
+    changed = gives_other(item.artifact, before, recipe)
     return _hull(before, asked) if changed or not _covers(before, asked) else None
+
+
+def gives_other(artifact: Artifact, before: Known | Entry, recipe: str) -> bool:
+    """May reading the artifact again give other rows of what was taken before?"""
+    if before.version != artifact.version or before.status == "failed":
+        return True
+    # A mended format or filter is worth another look where it had something to mend.
+    return before.recipe != recipe and bool(before.quarantined or before.filtered)
 
 
 def _covers(before: Known, asked: TimeRange) -> bool:
@@ -172,6 +183,25 @@ def _covers(before: Known, asked: TimeRange) -> bool:
 def _hull(before: Known, asked: TimeRange) -> TimeRange:
     """The smallest range that holds both: rows taken earlier are replaced, so they must come again."""
     return TimeRange(before.taken_from, before.taken_to).joined(asked)
+
+
+def job_of(
+    lake: Lake, spec: PartitionSpec, table: Table, listed: Listed, run: str, now: datetime, rows: TimeRange
+) -> Job:
+    """What the tasks of a run have in common that take rows of one range."""
+    return Job(
+        table=table,
+        partition=spec.name,
+        formats=listed.formats,
+        sources=listed.sources,
+        run=run,
+        started=now,
+        table_root=str(lake.table_root(table.name)),
+        quarantine_root=str(lake.meta("quarantine", table.name, spec.name)),
+        window=rows,
+        filter=spec.filter,
+        index=spec.tp_index,
+    )
 
 
 def full_table(config: Config, spec: PartitionSpec, lake: Lake, listed: Listed) -> Table:

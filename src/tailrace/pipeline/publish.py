@@ -94,13 +94,8 @@ class Publisher:
         self.report.troubles.append(Trouble(self.report.name, message, "collect.not-overwritten"))
 
     def _commit(self, done: Sequence[Done], cut: TimeRange | None = None) -> None:
-        entries = [e for job, unit, result in done for e in self._entries(job, unit, result)]
-        fingerprint = schema_fingerprint(arrow_schema(done[0][0].table))
-        files = [
-            DataFile(f.path, f.size, job.partition, f.index, f.day, f.rows, f.stats, fingerprint)
-            for job, _, result in done
-            for f in result.files
-        ]
+        entries = [e for job, unit, result in done for e in self.entries(job, unit, result)]
+        files = data_files(done)
         # Within an overwritten range its rows go anyway; what an artifact has outside it stays.
         whole = {a.uri for job, unit, _ in done for a in unit.artifacts if cut is None or job.window != cut}
         replaced = [e.uri for e in entries if e.status != "failed" and e.uri in self.known and e.uri in whole]
@@ -122,7 +117,8 @@ class Publisher:
             except SourceError as error:
                 self.report.troubles.append(Trouble(str(error.where), error.message, error.code, error.hint))
 
-    def _entries(self, job: Job, unit: Unit, result: UnitResult) -> Iterable[Entry]:
+    def entries(self, job: Job, unit: Unit, result: UnitResult) -> Iterable[Entry]:
+        """What the ledger is to know of the artifacts of a unit."""
         now = datetime.now(UTC).replace(tzinfo=None)
         for artifact, number, outcome in zip(unit.artifacts, unit.sources, result.outcomes, strict=True):
             before = self.known.get(artifact.uri)
@@ -207,3 +203,15 @@ class Publisher:
             message = f"tp_index has more than {MANY_INDEXES:,} values, each with files of its own for every day"
             hint = f"choose a column with fewer values as tp_index, or none: {self.spec.where}"
             self.report.advice.append(Trouble(self.report.name, message, "lake.many-indexes", hint))
+
+
+def data_files(done: Sequence[Done]) -> list[DataFile]:
+    """What tasks of one table wrote, as a commit sees it."""
+    if not done:
+        return []
+    fingerprint = schema_fingerprint(arrow_schema(done[0][0].table))
+    return [
+        DataFile(f.path, f.size, job.partition, f.index, f.day, f.rows, f.stats, fingerprint)
+        for job, _, result in done
+        for f in result.files
+    ]

@@ -85,6 +85,32 @@ class PartitionReport:
         }
 
 
+@dataclass(slots=True)
+class ReplayReport:
+    """What became of quarantined records of one partition."""
+
+    name: str
+    tried: int = 0
+    "Records that were decoded again, by themselves or with their artifact."
+    stored: int = 0
+    filtered: int = 0
+    out_of_range: int = 0
+    passed_over: int = 0
+    "No records by today's format: comments, headers, blank lines."
+    quarantined: int = 0
+    "They still do not fit."
+    left: int = 0
+    "Not tried, because they can only be read with their artifact."
+    artifacts: int = 0
+    "Artifacts that were read again as a whole."
+    files: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    troubles: list[Trouble] = field(default_factory=list)
+    advice: list[Trouble] = field(default_factory=list)
+    error: TailraceError | None = None
+
+
 class Progress(Protocol):
     """Is told whenever a partition's report has changed."""
 

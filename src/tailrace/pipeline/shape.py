@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,8 @@ class Origin:
     day: date | None = None
     fields: tuple[tuple[str, str], ...] = ()
     "What its path says by `file_layout`."
+    refused_at: datetime | None = None
+    "When its records went into the quarantine, where they are decoded again."
 
 
 Part = tuple[Origin, Batch]

@@ -39,9 +39,14 @@ class _Restart(Exception):
 
 def run_unit(job: Job, unit: Unit) -> UnitResult:
     """Reads every artifact of the unit; an error that is not one artifact's own fails the unit as a whole."""
+    kind = Task
+    if unit.kept:
+        from tailrace.pipeline.kept import KeptTask
+
+        kind = KeptTask
     broken: dict[Place, str] = {}
     while True:
-        task = _Task(job, unit, broken, verify=bool(broken))
+        task = kind(job, unit, broken, verify=bool(broken))
         try:
             return task.run()
         except _Restart as restart:
@@ -58,7 +63,9 @@ def run_unit(job: Job, unit: Unit) -> UnitResult:
             raise
 
 
-class _Task:
+class Task:
+    """One attempt at a unit."""
+
     def __init__(self, job: Job, unit: Unit, broken: dict[Place, str], verify: bool) -> None:
         self.job, self.unit, self.broken, self.verify = job, unit, broken, verify
         # A task that Spark begins again may have a twin still at work on a machine that is thought lost.
@@ -66,7 +73,7 @@ class _Task:
         enricher = Enricher(job.table)
         self.shaper = Shaper(job, enricher)
         self.writer = LakeWriter(job, name, enricher, self.shaper.origins)
-        self.waste = QuarantineWriter(job, name)
+        self.waste = QuarantineWriter(job, unit, name)
         self.ahead = Ahead(job.sources, unit.artifacts, unit.sources)
         self.decoders = [decoder(job.table, fmt) for fmt in job.formats]
         self.outcomes: list[Outcome] = []
@@ -76,11 +83,9 @@ class _Task:
         "What was being read when rows last left for the writer."
 
     def run(self) -> UnitResult:
+        """Reads and writes; raises where the unit as a whole cannot go on."""
         try:
-            for number, artifact in enumerate(self.unit.artifacts):
-                outcome = Outcome(artifact.uri, "ok", Counts(), {})
-                self.outcomes.append(outcome)
-                self._read(number, artifact, outcome)
+            self.read_all()
         finally:
             self.ahead.close()
         self._flush()
@@ -88,8 +93,16 @@ class _Task:
         return UnitResult(self.unit.number, self.outcomes, files, self.waste.close())
 
     def discard(self) -> None:
+        """Clears away what this attempt has written."""
         self.writer.discard()
         self.waste.discard()
+
+    def read_all(self) -> None:
+        """Every artifact in turn."""
+        for number, artifact in enumerate(self.unit.artifacts):
+            outcome = Outcome(artifact.uri, "ok", Counts(), {})
+            self.outcomes.append(outcome)
+            self._read(number, artifact, outcome)
 
     def _read(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
         reason = self.broken.get((number, None))
@@ -108,7 +121,7 @@ class _Task:
                     raise _Restart((number, None), reason) from None
         self.parts = [p for p in self.parts if p[0].artifact != number]
         outcome.status, outcome.reason, outcome.counts = "failed", reason, Counts()
-        self.waste.add(_origin(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {reason}"))
+        self.waste.add(origin_of(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {reason}"))
 
     def _verify(self, number: int, artifact: Artifact) -> None:
         with self._opened(number) as raw:
@@ -128,7 +141,7 @@ class _Task:
         with self._opened(number) as raw:
             streams = open_streams(raw, artifact.location)
             for member, stream in streams:
-                origin = _origin(number, artifact, member)
+                origin = origin_of(number, artifact, member)
                 if member is None:
                     self._rows(origin, stream)
                 else:
@@ -156,9 +169,10 @@ class _Task:
     def _rows(self, origin: Origin, stream: Stream) -> None:
         artifact = self.unit.artifacts[origin.artifact]
         for batch in self.decoders[self.unit.sources[origin.artifact]].decode(_dated(artifact, stream)):
-            self._take(origin, batch)
+            self.take(origin, batch)
 
-    def _take(self, origin: Origin, batch: Batch) -> None:
+    def take(self, origin: Origin, batch: Batch) -> None:
+        """Rows of an artifact, on their way to the lake."""
         self.parts.append((origin, batch))
         self.rows += batch.rows
         self.bytes += held_bytes(batch.columns)
@@ -184,9 +198,13 @@ class _Task:
 
 def _dated(artifact: Artifact, stream: Stream) -> Stream:
     """The stream with the end of the day that the path names, or the time when the artifact was last written."""
-    day = artifact.day
-    moment = datetime.combine(day, time.max) if day else artifact.modified
+    moment = moment_of(artifact)
     return Dated(stream, moment) if moment else stream
+
+
+def moment_of(artifact: Artifact) -> datetime | None:
+    """A time that no record of the artifact lies far behind."""
+    return datetime.combine(artifact.day, time.max) if artifact.day else artifact.modified
 
 
 def _reason(error: CorruptStream | SourceError, artifact: Artifact) -> str:
@@ -196,7 +214,8 @@ def _reason(error: CorruptStream | SourceError, artifact: Artifact) -> str:
     return str(error)
 
 
-def _origin(number: int, artifact: Artifact, member: str | None) -> Origin:
+def origin_of(number: int, artifact: Artifact, member: str | None) -> Origin:
+    """How rows of an artifact, or of a member of it, are named."""
     place = artifact.location if member is None else f"{artifact.location}!{member}"
     prefix = artifact_prefix(artifact.uri, member)
     name, uri, day = artifact.source_name, artifact.uri, artifact.day

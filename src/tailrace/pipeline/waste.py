@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 
+from tailrace.formats.again import framing
 from tailrace.formats.base import Bad
 from tailrace.lake.quarantine import QUARANTINE_SCHEMA, write_quarantine
-from tailrace.pipeline.job import Job
+from tailrace.pipeline.job import Job, Unit
 from tailrace.pipeline.shape import Origin
 
 HELD_BYTES = 16 << 20
@@ -17,9 +20,8 @@ HELD_BYTES = 16 << 20
 class QuarantineWriter:
     """Holds refused records until there are enough for a file; no file is made when nothing is refused."""
 
-    def __init__(self, job: Job, name: str) -> None:
-        self.job = job
-        self.name = name
+    def __init__(self, job: Job, unit: Unit, name: str) -> None:
+        self.job, self.unit, self.name = job, unit, name
         self.held: list[tuple[Origin, Bad]] = []
         self.bytes = 0
         self.files: list[str] = []
@@ -29,6 +31,11 @@ class QuarantineWriter:
         self.bytes += len(bad.raw) + 200
         if self.bytes > HELD_BYTES:
             self._write()
+
+    def copy(self, rows: pa.Table) -> None:
+        """Records that stay as they are."""
+        if rows.num_rows:
+            self._put(rows)
 
     def close(self) -> list[str]:
         """Names of the files written, relative to the quarantine's directory."""
@@ -44,6 +51,7 @@ class QuarantineWriter:
     def _write(self) -> None:
         held, self.held, self.bytes = self.held, [], 0
         job, rows = self.job, len(held)
+        told = cache(self._told)
         values: dict[str, list[object]] = {
             "table": [job.table.name] * rows,
             "partition": [job.partition] * rows,
@@ -56,8 +64,16 @@ class QuarantineWriter:
             "raw": [b.raw for _, b in held],
             "reason": [b.reason for _, b in held],
             "day": [o.day for o, _ in held],
-            "ingested_at": [job.started] * rows,
+            "ingested_at": [o.refused_at or job.started for o, _ in held],
+            "framing": [framing(job.formats[self.unit.sources[o.artifact]]) for o, _ in held],
+            "artifact": [told(o.artifact) for o, _ in held],
         }
-        name = f"{job.run}-{self.name}-{len(self.files)}.parquet"
+        self._put(pa.table(values, schema=QUARANTINE_SCHEMA))
+
+    def _told(self, artifact: int) -> str:
+        return msgspec.json.encode(self.unit.artifacts[artifact]).decode()
+
+    def _put(self, rows: pa.Table) -> None:
+        name = f"{self.job.run}-{self.name}-{len(self.files)}.parquet"
         self.files.append(name)
-        write_quarantine(Path(job.quarantine_root, name), pa.table(values, schema=QUARANTINE_SCHEMA))
+        write_quarantine(Path(self.job.quarantine_root, name), rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -202,7 +202,7 @@ class Engine:
         return {view: surviving(s.files, scans[view]) for view, s in large.items() if scans[view]}
 
     def _make_view(self, view: str, table: str, files: pa.Table | None) -> None:
-        from tailrace.query.types import duckdb_type, has_grown, literal, quoted
+        from tailrace.query.types import duckdb_type, has_grown, quoted
 
         snapshot = self._snapshot(table)
         schema = self._declared_schema(table) if snapshot is None else snapshot.schema
@@ -212,15 +212,11 @@ class Engine:
             columns = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in types.items())
             body = f"SELECT {columns} WHERE false"
         else:
-            paths = ", ".join(literal(f"{snapshot.root}/{path}") for path in files["path"].to_pylist())
-            entries = ", ".join(
-                f"{literal(name)}: {{'name': {literal(name)}, 'type': {literal(kind)}, 'default_value': NULL}}"
-                for name, kind in types.items()
-            )
+            paths = (f"{snapshot.root}/{path}" for path in files["path"].to_pylist())
             # DuckDB 2.0 fails when it looks inside a struct for a field that a file lacks: it gets such structs whole.
             grown = ", ".join(f"[{quoted(f.name)}][1] AS {quoted(f.name)}" for f in schema if has_grown(f.type))
             select = f"* REPLACE ({grown})" if grown else "*"
-            body = f"SELECT {select} FROM read_parquet([{paths}], schema = MAP {{{entries}}})"
+            body = f"SELECT {select} FROM {_scan(paths, types)}"
         try:
             self.connection.execute(f"CREATE OR REPLACE VIEW {quoted(view)} AS {body}")
         except duckdb.IOException as error:
@@ -233,16 +229,16 @@ class Engine:
         return arrow_schema(self.declared()[table])
 
     def _make_quarantine(self) -> None:
-        from tailrace.lake.quarantine import QUARANTINE_SCHEMA, list_quarantine
-        from tailrace.query.types import duckdb_type, literal, quoted
+        from tailrace.lake.quarantine import SHOWN_SCHEMA, list_quarantine
+        from tailrace.query.types import duckdb_type, quoted
 
         listing = list_quarantine(self.lake)
         self.warnings.extend(f"left out of {QUARANTINE}: {error}" for error in listing.damaged)
+        types = {f.name: duckdb_type(f) for f in SHOWN_SCHEMA}
         if listing.files:
-            body = f"SELECT * FROM read_parquet([{', '.join(literal(str(p)) for p in listing.files)}]) AS entry"
+            body = f"SELECT * FROM {_scan(map(str, listing.files), types)} AS entry"
         else:
-            body = "SELECT " + ", ".join(f"NULL::{duckdb_type(f)} AS {quoted(f.name)}" for f in QUARANTINE_SCHEMA)
-            body += " WHERE false"
+            body = f"SELECT {', '.join(f'NULL::{kind} AS {quoted(name)}' for name, kind in types.items())} WHERE false"
         if listing.files and listing.superseded.num_rows:
             # Of an artifact that was read again only the entries of the last reading hold.
             self.connection.register("tailrace_listing", listing.superseded)
@@ -253,6 +249,17 @@ class Engine:
                 AND entry."partition" = taken."partition"
                 AND entry.run <> taken.run AND entry.run IS DISTINCT FROM taken.stored_by"""
         self.connection.execute(f"CREATE OR REPLACE VIEW {QUARANTINE} AS {body}")
+
+
+def _scan(paths: Iterable[str], types: Mapping[str, str]) -> str:
+    """The files with these columns by name, null where a file lacks one; none is opened to find that out."""
+    from tailrace.query.types import literal
+
+    entries = ", ".join(
+        f"{literal(name)}: {{'name': {literal(name)}, 'type': {literal(kind)}, 'default_value': NULL}}"
+        for name, kind in types.items()
+    )
+    return f"read_parquet([{', '.join(map(literal, paths))}], schema = MAP {{{entries}}})"
 
 
 def _refused(error: duckdb.Error | str, hint: str | None = None) -> QueryError:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from click.testing import CliRunner
 from logfiles import access_lines, today, write
 from world import World
 
 from tailrace.cli.hints import hint_for
+from tailrace.cli.main import cli
 from tailrace.cli.options import Context
-from tailrace.cli.summary import _in_shell, exit_code, note_nothing_found, print_summary
+from tailrace.cli.summary import exit_code, note_nothing_found, print_summary
 from tailrace.config import select
 from tailrace.pipeline.report import PartitionReport, Trouble
 
@@ -55,20 +56,11 @@ def test_the_advice_finds_the_rows(tmp_path: Path, capsys):
     out, _ = told(capsys, world.collect_one("nginx_access_log", f"{tmp_path}/logs"))
     (line,) = (line for line in out.splitlines() if line.startswith("  see"))
     script = f'tailrace() {{ printf "%s\\n" "$@"; }}; {line.removeprefix("  see")}'
-    *options, sql = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.splitlines()
-    assert options == ["--home", "/some home", "query"]
-    ((location, position, _),) = world.query(sql)
-    assert (location, position) == (str(file), len(good))
-
-
-@given(st.text(st.characters(codec="ascii", exclude_characters="\0")))
-def test_any_text_comes_through_a_shell(text: str) -> None:
-    """As POSIX reads a text between double quotes."""
-    quoted, plain, rest = _in_shell(text), "", iter(_in_shell(text))
-    for character in rest:
-        assert character not in '"$`', quoted
-        plain += next(rest) if character == "\\" else character
-    assert plain == text
+    words = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert words == ["--home", "/some home", "quarantine", "show", "nginx_access_log.p"]
+    shown = CliRunner().invoke(cli, ["--home", str(world.home), *words[2:], "--output", "json"])
+    (record,) = json.loads(shown.stdout)
+    assert (record["location"], record["position"], record["raw"]) == (str(file), len(good), "junk")
 
 
 def test_what_a_url_carries_is_hidden_in_both_forms(capsys):
