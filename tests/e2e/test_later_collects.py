@@ -45,7 +45,7 @@ def test_nothing_twice_new_joins_changed_replaces(home, tmp_path):
     write(logs / "c.log", access_lines(DAY, 10))
     write(logs / "d.log", access_lines(DAY, 40))
     summary = home.collect()
-    assert counts(summary) == {"received": 95, "stored": 95}
+    assert counts(summary) == {"received": 55, "stored": 55}, "what b.log held before is not read again"
     assert summary["nginx_access_log.web"]["artifacts"]["unchanged"] == 1
     rows = stored(home.path)
     assert rows.total() == len(rows) == 80 + 5 + 10 + 40
@@ -56,6 +56,18 @@ def test_nothing_twice_new_joins_changed_replaces(home, tmp_path):
         "where tp_source_location like '%/a.log' or tp_source_location like '%/d.log'"
     )
     assert same == {"rows": 80, "pages": 40}, "the same bytes under another path are other rows"
+
+    # b.log is rotated after it got another line, and c.log loses one.
+    with (logs / "b.log").open("a") as file:
+        file.write(access_lines(DAY + timedelta(days=2), 1))
+    (logs / "b.log").rename(logs / "b.1.log")
+    write(logs / "b.log", access_lines(DAY + timedelta(days=3), 2))
+    write(logs / "c.log", "".join(access_lines(DAY, 10).splitlines(keepends=True)[:9]))
+    assert counts(home.collect()) == {"received": 1 + 2 + 9, "stored": 1 + 2 + 9}
+    later = stored(home.path)
+    assert later.total() == len(later) == rows.total() + 1 + 2 - 1
+    assert sum((rows - later).values()) == 1, "all others keep their ids"
+    check(home.path, "nginx_access_log", "web")
 
 
 def test_a_wider_range_adds_only_what_is_missing(home, tmp_path):

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from tailrace.lake.identity import PREFIX_LENGTH, artifact_prefix
 from tailrace.lake.intents import read_ledger
+from tailrace.lake.ledger import keys
 from tailrace.lake.paths import Lake, partition_path
 from tailrace.lake.segments import read_segment, segment_numbers
 from tailrace.lake.snapshot import snapshot, tables
@@ -36,7 +37,8 @@ def check(home: Path, table: str, partition: str) -> None:
     on_disk = {str(p.relative_to(root)) for p in (root / partition_path(partition)).rglob("*.parquet")}
     assert on_disk <= _committed(root), "a file that no commit ever named"
     ledger = read_ledger(lake, table, partition)
-    rows = {e["uri"]: e["rows"] for e in ledger.entries.select(["uri", "rows"]).to_pylist() if e["rows"]}
+    told = zip(keys(ledger.entries).to_pylist(), ledger.entries.column("rows").to_pylist(), strict=True)
+    rows = {key: count for key, count in told if count}
     name = f"{table}.{partition}"
     assert {artifact_prefix(uri): count for uri, count in rows.items()} == _by_artifact(home, name)
     quarantined = {p.name for p in lake.meta("quarantine", table, partition).glob("*")}

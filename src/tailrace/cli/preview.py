@@ -67,7 +67,7 @@ def _days(
         row = days.setdefault(
             day, {"partition": spec.full_name, "day": day, "artifacts": 0, "size": 0, "new": 0, "again": 0}
         )
-        kind = "again" if item.artifact.uri in known else "new"
-        for name, more in (("artifacts", 1), ("size", item.artifact.size), (kind, 1)):
+        kind = "again" if item.artifact.key in known else "new"
+        for name, more in (("artifacts", 1), ("size", item.artifact.unread), (kind, 1)):
             row[name] = int(str(row[name])) + more
     return [days[day] for day in sorted(days, reverse=True)]

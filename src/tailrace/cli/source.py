@@ -175,11 +175,12 @@ def _artifacts(config: Config, lake: Lake, spec: PartitionSpec, source: SourceSp
     require_available(source)
     ledger = read_ledger(lake, spec.table, spec.name)
     known = ledger.known()
+    here = {file.uri: key for key, file in ledger.files().items()}
     report = PartitionReport(spec.full_name)
     alone, window = replace(spec, sources=(source,)), listing_window(TimeRange(), ledger, now())
     for wanted in list_sources(alone, tables_for(config, spec.table), window, report, lake).artifacts:
         artifact = wanted.artifact
-        before = known.get(artifact.uri)
+        before = known.get(here.get(artifact.uri, artifact.uri))
         state = "new" if before is None else before.status if before.version == artifact.version else "changed"
         yield {
             "partition": spec.full_name,

@@ -1,6 +1,6 @@
 """The nouns of Tailrace. No I/O, no Spark, nothing heavy to import."""
 
-from tailrace.core.artifact import Artifact
+from tailrace.core.artifact import NOTHING_MORE, Artifact, Resume
 from tailrace.core.columns import Column, Struct, camel, col, leaves, pascal, struct
 from tailrace.core.errors import (
     ConfigError,
@@ -36,6 +36,7 @@ from tailrace.core.ranges import TimeRange, parse_time
 from tailrace.core.table import TP_COLUMNS, At, Common, Sql, StartsWith, Table
 
 __all__ = [
+    "NOTHING_MORE",
     "TP_COLUMNS",
     "Artifact",
     "At",
@@ -59,6 +60,7 @@ __all__ = [
     "Preset",
     "QueryError",
     "Regex",
+    "Resume",
     "SourceError",
     "Sql",
     "StartsWith",

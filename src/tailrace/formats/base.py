@@ -46,6 +46,46 @@ class Dated:
         return iter(self.stream)
 
 
+class Growing:
+    """A stream that more may be written to: engines leave what may not be whole yet to a later reading."""
+
+    def __init__(self, stream: Stream, is_final: Callable[[], bool], ruling: bytes = b"") -> None:
+        self.stream = stream
+        self.ruling = ruling
+        "Header lines that rule the first records, and, once it was read, those that rule what comes after."
+        self.rest: int | None = None
+        "Where that begins which was left; None: everything was read."
+        self.goes_on = True
+        "Whether a later reading can begin where this one ended."
+        self._is_final = is_final
+        self._final: bool | None = None
+
+    @property
+    def truncated(self) -> bool:
+        return self.stream.truncated
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.stream)
+
+    def leaves(self, position: int) -> bool:
+        """At the end: is what begins there left? Else it is a record, as it is."""
+        if self._final is None:
+            self._final = self._is_final()
+        if not self._final:
+            self.rest = position
+        return not self._final
+
+
+def growing(stream: Stream) -> Growing | None:
+    """The stream, if it is one that grows."""
+    while not isinstance(stream, Growing):
+        inner = getattr(stream, "stream", None)
+        if inner is None:
+            return None
+        stream = inner
+    return stream
+
+
 def moment_of(stream: Stream) -> datetime:
     """The artifact's own time, or now."""
     return stream.moment if isinstance(stream, Dated) else datetime.now(UTC).replace(tzinfo=None)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tailrace.core import Delimited, Struct, Table
 from tailrace.formats.arrow_nested import plain_name
-from tailrace.formats.base import Bad, Batch, Positions, Stream
+from tailrace.formats.base import Bad, Batch, Positions, Stream, growing
 from tailrace.formats.casts import native_type
 from tailrace.formats.csv_reader import CsvReader
 from tailrace.formats.delimited_text import free, grammar, single
@@ -50,12 +50,19 @@ class DelimitedDecoder:
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches in order of the stream."""
         reading = self.reading()
+        grows = growing(stream)
+        if grows and grows.ruling:
+            reading.begin(grows.ruling)
         held: LineBlock | None = None
         for block in self.lines(stream):
             block = block if held is None else merged([held, block])
             held, batches = reading.read(block, final=False)
             yield from batches
-        if held is not None:
+        if grows:
+            grows.ruling = reading.first
+        if held is not None and not (grows and grows.leaves(int(held.positions[0]))):
+            if grows:
+                grows.goes_on = False  # inside a quote that nothing has closed
             yield from reading.read(held, final=True)[1]
 
     def reading(self) -> Reading:
@@ -76,6 +83,8 @@ class Reading:
         self.expected = decoder.expected
         self.proper = decoder.proper
         self.names: tuple[str, ...] = ()
+        self.first = b""
+        "The record that told the names of the fields."
         self.header = b""
         self.fitter = Fitter(self.table, ())
         self.types: dict[str, pa.DataType] = {}
@@ -130,14 +139,15 @@ class Reading:
             comment = self.fmt.comment and raw.startswith(self.fmt.comment.encode())
             skip[line] = bool(comment) or not raw.strip(_BLANKS)
         if not self.names and not skip.all():
-            self._begin(records.raw(int(np.argmin(skip))))
+            self.begin(records.raw(int(np.argmin(skip))))
         if self.header:  # files that were joined repeat it
             same = np.flatnonzero((records.ends - records.starts == len(self.header)) & ~skip)
             skip[[line for line in same.tolist() if records.raw(line) == self.header]] = True
         return np.flatnonzero(~skip)
 
-    def _begin(self, first: bytes) -> None:
+    def begin(self, first: bytes) -> None:
         """Takes the names of the fields from the first record, or from what the format says."""
+        self.first = first
         words = self._split(first)
         plain = plain_name if self.fmt.loose else str.casefold
         known = {plain(name): name for name in self.expected}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import BinaryIO
 
 BLOCK = 4 * 1024 * 1024
@@ -92,9 +92,11 @@ def _nothing() -> Blocks:
     return False
 
 
-def read_blocks(raw: BinaryIO) -> Blocks:
-    """A file's bytes as they are."""
+def read_blocks(raw: BinaryIO, seen: Callable[[bytes], None] | None = None) -> Blocks:
+    """A file's bytes as they are; `seen` is shown each block."""
     while block := raw.read(BLOCK):
+        if seen is not None:
+            seen(block)
         yield block
     return False
 

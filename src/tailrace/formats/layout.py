@@ -11,7 +11,7 @@ import pyarrow as pa
 import regex
 
 from tailrace.core import ConfigError, Layout, Table
-from tailrace.formats.base import Bad, Batch, Positions, Stream
+from tailrace.formats.base import Bad, Batch, Positions, Stream, growing
 from tailrace.formats.casts import native_type
 from tailrace.formats.dialects import Field, Token, header_fields, parse_layout
 from tailrace.formats.fit import REST, Fitter, Texts
@@ -148,7 +148,8 @@ class LayoutDecoder:
             yield Batch({}, np.empty(0, np.int64), lambda _row: b"", bad=messages.bad)
 
     def _decode(self, stream: Stream) -> Iterator[Batch]:
-        main = self.main
+        grows = growing(stream)
+        main = self._from_header(grows.ruling) if grows and grows.ruling else self.main
         odd: list[LineBlock] = []
         for block in cut_lines(stream):
             lines, headers = self._content(block)
@@ -158,6 +159,8 @@ class LayoutDecoder:
                 if header is not None:
                     yield from self._finish(main, odd)
                     main = self._from_header(block.raw(header))
+                    if grows:
+                        grows.ruling = block.raw(header)
                 reading = Reading(block, part, [])
                 _read([main, *self.also], reading, patience=len(part) // 8)
                 yield from reading.batches

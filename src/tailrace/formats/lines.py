@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from tailrace.formats.base import RAW_LIMIT, Bad, Positions, Stream
+from tailrace.formats.base import RAW_LIMIT, Bad, Positions, Stream, growing
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 BLOCK_BYTES = 1024 * 1024
@@ -136,10 +136,13 @@ def cut_lines(
             for piece in pieces:
                 long.feed(piece)
             pieces, held = [], 0
-    if long is not None:
+    grows = growing(stream)
+    begun = long.position if long is not None else offset + whole
+    is_left = grows is not None and (long is not None or held > whole) and grows.leaves(begun)
+    if long is not None and not is_left:
         bad.append(long.bad(max_line_bytes, ended=False))
-    buffer, tail = _cut(pieces, whole if stream.truncated else held)
-    if tail:
+    buffer, tail = _cut(pieces, whole if stream.truncated or is_left else held)
+    if tail and not is_left:
         bad.append(Bad(offset + whole, tail[:RAW_LIMIT], len(tail), "line: truncated"))
     if buffer or bad:
         yield _block(buffer, offset, max_line_bytes, bad)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import ConfigError
-from tailrace.formats.base import Positions, Stream
+from tailrace.formats.base import Positions, Stream, growing
 from tailrace.formats.grok import checked_start
 from tailrace.formats.lines import LineBlock, cut_lines, merged
 from tailrace.formats.records import MAX_RECORD_BYTES, record_block
@@ -49,7 +49,8 @@ def records(stream: Stream, starts: Starts) -> Iterator[LineBlock]:
             firsts, lasts = firsts[:-1], lasts[:-1]
         if len(firsts) or block.bad:
             yield _records(block, firsts, lasts)
-    if held is not None:
+    grows = growing(stream)
+    if held is not None and not (grows and grows.leaves(int(held.positions[0]))):
         yield _records(held, *_bounds(held, starts))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import tempfile
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import BinaryIO
 
 from tailrace.formats.archives import RECORD, Tar, is_tar, zip_members
@@ -19,7 +19,7 @@ _UTF8_BOM = b"\xef\xbb\xbf"
 _WIDE = {b"\xff\xfe\0\0": "utf-32", b"\0\0\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _RECODED_AT_ONCE = 1024 * 1024
 
-_Pairs = Generator[tuple[str | None, Stream], None, bool]
+Pairs = Generator[tuple[str | None, Stream], None, bool]
 
 
 class Streams:
@@ -29,7 +29,7 @@ class Streams:
     can come from a stream or from the step to the next. A stream that raised leaves other members readable.
     """
 
-    def __init__(self, pairs: _Pairs) -> None:
+    def __init__(self, pairs: Pairs) -> None:
         self.truncated = False
         "After the end: was a stream cut off, or the archive itself?"
         self._pairs = pairs
@@ -45,10 +45,30 @@ class Streams:
             raise
 
 
-def open_streams(raw: BinaryIO, name: str) -> Streams:
-    """The streams in `raw`, which stands at its start; `name` is the artifact's, for its suffix."""
-    feed = Feed(read_blocks(raw))
+def open_streams(raw: BinaryIO, name: str, seen: Callable[[bytes], None] | None = None) -> Streams:
+    """The streams in `raw`, which stands at its start; `name` is the artifact's, for its suffix.
+
+    `seen` is shown the bytes as they are read.
+    """
+    feed = Feed(read_blocks(raw, seen))
     return Streams(_Opener(raw, feed).open(feed, name, 0))
+
+
+def open_text(raw: BinaryIO, seen: Callable[[bytes], None]) -> Stream:
+    """The text from where `raw` stands to its end: more of what is known to be a text as it is stored."""
+    return Feed(read_blocks(raw, seen))
+
+
+def alone(stream: Stream) -> Pairs:
+    """One stream by itself."""
+    yield None, stream
+    return stream.truncated
+
+
+def is_plain(head: bytes, name: str) -> bool:
+    """Do texts that are stored as they are begin like this?"""
+    marked = head.startswith((_UTF8_BOM, *_WIDE)) or b"\0" in head
+    return not marked and compression(head[:LONGEST_MAGIC], name) is None and not is_tar(head)
 
 
 class _Opener:
@@ -56,7 +76,7 @@ class _Opener:
         self._raw = raw
         self._stored = stored
 
-    def open(self, feed: Feed, name: str, layer: int) -> _Pairs:
+    def open(self, feed: Feed, name: str, layer: int) -> Pairs:
         if layer > _LAYERS:
             raise CorruptStream(f"archive: more than {_LAYERS} layers of compression")
         kind = compression(feed.peek(LONGEST_MAGIC), name)
@@ -75,7 +95,7 @@ class _Opener:
         yield None, text
         return text.truncated
 
-    def _zip(self, feed: Feed, layer: int) -> _Pairs:
+    def _zip(self, feed: Feed, layer: int) -> Pairs:
         if feed is self._stored and self._raw.seekable():
             return (yield from self._zip_file(self._raw, layer))
         with tempfile.TemporaryFile() as spooled:
@@ -83,13 +103,13 @@ class _Opener:
                 spooled.write(block)
             return (yield from self._zip_file(spooled, layer))
 
-    def _zip_file(self, file: BinaryIO, layer: int) -> _Pairs:
+    def _zip_file(self, file: BinaryIO, layer: int) -> Pairs:
         size = file.seek(0, 2)
         guard = BombGuard(lambda: size)
         guarded = ((name, Feed(guard.checked(iter_blocks(member)))) for name, member in zip_members(file))
         return (yield from self._members(guarded, layer))
 
-    def _members(self, members: Iterable[tuple[str, Feed]], layer: int) -> _Pairs:
+    def _members(self, members: Iterable[tuple[str, Feed]], layer: int) -> Pairs:
         times_seen: Counter[str] = Counter()
         truncated = False
         for name, feed in members:

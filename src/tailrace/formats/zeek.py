@@ -12,12 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import Delimited, Jsonl, Table
-from tailrace.formats.base import Batch, Positions, Stream
+from tailrace.formats.base import Batch, Positions, Stream, growing
 from tailrace.formats.delimited import DelimitedDecoder, Reading, distinct
 from tailrace.formats.fit import Fitter, Texts, joined, quoted
 from tailrace.formats.json_decode import json_decoder
 from tailrace.formats.lines import LineBlock, cut_lines
-from tailrace.formats.sections import sections
+from tailrace.formats.sections import Directives, sections
 from tailrace.formats.times import parse_times
 
 PATH = "_path"
@@ -53,21 +53,31 @@ class ZeekDecoder:
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         whole = _Again(stream)
-        head = whole.head().lstrip()
+        grows = growing(stream)
+        head = (grows.ruling if grows else b"") or whole.head().lstrip()
+        if grows and head.startswith(b"{"):
+            grows.ruling = head
         if not head.startswith(b"{"):
             return self._tsv(whole)
         return (self.json_with_texts if _TEXT_TIME.search(head) else self.json).decode(whole)
 
     def _tsv(self, stream: Stream) -> Iterator[Batch]:
         header = Header()
+        grows = growing(stream)
+        directives = Directives(grows.ruling if grows else b"")
+        for directive in directives:
+            header = _ruled(header, directive)
         for block in cut_lines(stream):
             if block.bad:
                 yield Batch({}, np.empty(0, np.int64), block.raw, bad=block.bad)
-            for lines, directive in sections(block):
+            for lines, ending in sections(block):
                 yield from self._read(header, block, lines)
-                if directive is not None:
-                    header = _ruled(header, directive)
+                if ending is not None:
+                    header = _ruled(header, ending)
+                    directives.take(ending)
                     yield Batch({}, np.empty(0, np.int64), block.raw, skipped=1)
+        if grows:
+            grows.ruling = directives.text
 
     def _read(self, header: Header, block: LineBlock, lines: Positions) -> list[Batch]:
         if not len(lines):

@@ -38,7 +38,7 @@ class Change:
     quarantine: Sequence[str] = ()
     "Names of quarantine files, which begin with `<run>-`."
     replace: Sequence[str] = ()
-    "URIs of artifacts read again: their earlier rows go in the same commit."
+    "Keys of artifacts read again: their earlier rows go in the same commit."
     cut: TimeRange | None = None
     "Rows of this range that are stored so far go in the same commit, whatever artifact they are of."
     cut_of: str | None = None
@@ -233,9 +233,9 @@ class PartitionWriter:
         if cut is None:
             return taken, entries
         replaced = set(change.replace)
-        others = [entry for entry in entries if entry.uri not in replaced]
-        whole = [entry for entry in entries if entry.uri in replaced]
-        kept = [e for e in after_cut(ledger, taken, cut, others) if e.uri not in replaced]
+        others = [entry for entry in entries if entry.key not in replaced]
+        whole = [entry for entry in entries if entry.key in replaced]
+        kept = [e for e in after_cut(ledger, taken, cut, others) if e.key not in replaced]
         return taken, [*kept, *whole]
 
     def _lose(self) -> LakeError:

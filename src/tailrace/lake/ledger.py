@@ -35,6 +35,13 @@ ENTRY_SCHEMA = pa.schema(
         ("error", pa.string()),
         ("recipe", pa.string()),
         ("at", pa.timestamp("us")),
+        ("identity", pa.string()),
+        ("node", pa.string()),
+        ("offset", _COUNT),
+        ("fingerprint", pa.string()),
+        ("lines", pa.string()),
+        ("ruling", pa.binary()),
+        ("resumed", _COUNT),
     ]
 )
 _RUNS = ("run", "stored_by")
@@ -70,6 +77,25 @@ class Entry:
     error: str | None = None
     recipe: str | None = None
     "Fingerprint of format, columns and filter with which it was read."
+    identity: str | None = None
+    "What its rows are known by, where that is not the URI: it was renamed, or took the place of another."
+    node: str | None = None
+    "Of a local file: its number in the file system."
+    offset: int | None = None
+    "Of a file that may grow: up to here it has been read; None: when it changes it is read as a whole."
+    fingerprint: str | None = None
+    "Of its first bytes: those before the offset, or all."
+    lines: str | None = None
+    "Hashes of its first and last lines, to tell a changed file from another one in its place."
+    ruling: bytes | None = None
+    "Header lines that rule what comes after the offset."
+    resumed: int | None = None
+    "Where the last reading began; None = at the beginning, so that it replaced all before."
+
+    @property
+    def key(self) -> str:
+        """What its rows are known by."""
+        return self.identity or self.uri
 
 
 class Known(NamedTuple):
@@ -94,6 +120,24 @@ class Known(NamedTuple):
         return self.status != "failed" and self.taken_from is None and self.taken_to is None
 
 
+class KnownFile(NamedTuple):
+    """What tells whether a local file is one that was read before, and how far."""
+
+    uri: str
+    "Where it was last seen."
+    version: str
+    size: int
+    rows: int
+    at: datetime
+    node: str | None
+    offset: int | None
+    fingerprint: str | None
+    lines: str | None
+    ruling: bytes | None
+
+
+COPY = "copy"
+"Status of a file that holds nothing but the beginning of another one: it has no rows of its own."
 VOID, RESET, RESTORE = "void", "reset", "restore"
 "Kinds of segments that are more than their entries: nothing at all; all before is forgotten; all is as it once was."
 BEGIN = "begin"
@@ -132,19 +176,25 @@ class Ledger:
     notes: Mapping[str, str] = field(default_factory=dict)
 
     def known(self) -> dict[str, Known]:
-        """By URI, all artifacts ever taken."""
-        columns = (self.entries.column(name).to_pylist() for name in ("uri", *Known._fields))
-        return {uri: Known(*rest) for uri, *rest in zip(*columns, strict=True)}
+        """By key, all artifacts ever taken."""
+        columns = (self.entries.column(name).to_pylist() for name in Known._fields)
+        return {key: Known(*rest) for key, *rest in zip(keys(self.entries).to_pylist(), *columns, strict=True)}
 
     def last_day(self) -> date | None:
         """The newest day of which an artifact is known."""
         day: date | None = pc.max(self.entries.column("day")).as_py()
         return day
 
-    def of(self, uris: Iterable[str]) -> pa.Table:
-        """The entries of those artifacts."""
-        wanted = pa.array(list(uris), pa.string())
-        return self.entries.filter(pc.is_in(self.entries.column("uri"), value_set=wanted))
+    def files(self) -> dict[str, KnownFile]:
+        """By key, all local files ever taken, the last one seen last: some take the places of others."""
+        local = self.entries.filter(pc.starts_with(self.entries.column("uri"), "file:"))
+        columns = (local.column(name).to_pylist() for name in KnownFile._fields)
+        found = [(key, KnownFile(*rest)) for key, *rest in zip(keys(local).to_pylist(), *columns, strict=True)]
+        return dict(sorted(found, key=lambda entry: entry[1].at))
+
+    def of(self, wanted: Iterable[str]) -> pa.Table:
+        """The entries of the artifacts with those keys."""
+        return self.entries.filter(pc.is_in(keys(self.entries), value_set=pa.array(list(wanted), pa.string())))
 
     def of_days(self, first: date | None, last: date | None) -> pa.Table:
         """The entries that have rows on any of those days."""
@@ -174,7 +224,7 @@ class Ledger:
                 quarantine.pop(name, None)
             quarantine |= dict.fromkeys(segment.quarantine)
         rows = pa.concat_tables([self.entries, *map(_with_runs, segments)])
-        return Ledger(segments[-1].sequence, _last_per_uri(rows), tuple(quarantine), notes)
+        return Ledger(segments[-1].sequence, _last_per_key(rows), tuple(quarantine), notes)
 
 
 def entries_table(entries: Iterable[Entry]) -> pa.Table:
@@ -184,22 +234,28 @@ def entries_table(entries: Iterable[Entry]) -> pa.Table:
     return pa.table({n: pa.array([getattr(r, n) for r in rows], ENTRY_SCHEMA.field(n).type) for n in names})
 
 
+def keys(entries: pa.Table) -> pa.ChunkedArray:
+    """What the rows of each artifact are known by."""
+    return pc.coalesce(entries.column("identity"), entries.column("uri"))
+
+
 def prefixes(entries: pa.Table) -> list[str]:
     """Every prefix that `tp_id`s of those artifacts and their members begin with."""
-    uris, members = (entries.column(name).to_pylist() for name in ("uri", "members"))
-    whole = [artifact_prefix(uri) for uri in uris]
-    return whole + [artifact_prefix(u, m) for u, inner in zip(uris, members, strict=True) for m in inner or ()]
+    names, members = keys(entries).to_pylist(), entries.column("members").to_pylist()
+    whole = [artifact_prefix(name) for name in names]
+    return whole + [artifact_prefix(n, m) for n, inner in zip(names, members, strict=True) for m in inner or ()]
 
 
 def _with_runs(segment: Segment) -> pa.Table:
     runs = pa.repeat(pa.scalar(segment.run), segment.entries.num_rows)
-    failed = pc.equal(segment.entries.column("status"), "failed")
-    stored_by = pc.if_else(failed, pa.scalar(None, pa.string()), runs)
+    # Rows that were there before stay those of the run that read the artifact from its beginning.
+    kept = pc.or_(pc.equal(segment.entries.column("status"), "failed"), pc.is_valid(segment.entries.column("resumed")))
+    stored_by = pc.if_else(kept, pa.scalar(None, pa.string()), runs)
     return pa.table([*segment.entries.columns, runs, stored_by], schema=LEDGER_SCHEMA)
 
 
-def _last_per_uri(rows: pa.Table) -> pa.Table:
-    numbered = rows.select(["uri", "stored_by"]).append_column("row", pa.array(np.arange(rows.num_rows)))
-    last = numbered.group_by("uri", use_threads=False).aggregate([("row", "max"), ("stored_by", "last")])
+def _last_per_key(rows: pa.Table) -> pa.Table:
+    numbered = pa.table([keys(rows), rows.column("stored_by"), np.arange(rows.num_rows)], ["key", "stored_by", "row"])
+    last = numbered.group_by("key", use_threads=False).aggregate([("row", "max"), ("stored_by", "last")])
     taken = rows.drop_columns(["stored_by"]).take(last.column("row_max"))
     return taken.append_column(LEDGER_SCHEMA.field("stored_by"), last.column("stored_by_last")).combine_chunks()

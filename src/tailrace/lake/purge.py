@@ -37,7 +37,7 @@ def purge(lake: Lake, table: str, partition: str, sought: Sought) -> Purged:
         if gone:
             touched = {uri for uri, _ in gone}
             lifted, written = _rewritten(pages(lake, table, partition, ledger), sought, touched, writer.run)
-            entries = [_without(entry, gone[entry.uri, True]) for entry in entries_of(ledger, touched)]
+            entries = [_without(entry, gone[entry.key, True]) for entry in entries_of(ledger, touched)]
             writer.commit(Change(entries, quarantine=written, lifted=lifted, kind=PURGE))
     return Purged(gone.total(), before)
 

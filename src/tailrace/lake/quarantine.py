@@ -16,7 +16,7 @@ from tailrace.core.errors import LakeError
 from tailrace.lake.damage import reading_file
 from tailrace.lake.identity import artifact_prefix, tp_ids
 from tailrace.lake.intents import read_ledger
-from tailrace.lake.ledger import Ledger
+from tailrace.lake.ledger import Ledger, keys
 from tailrace.lake.paths import Lake, decode_value
 
 SHOWN_SCHEMA = pa.schema(
@@ -39,7 +39,9 @@ SHOWN_SCHEMA = pa.schema(
 QUARANTINE_SCHEMA = pa.schema([*SHOWN_SCHEMA, ("framing", pa.string()), ("artifact", pa.string())])
 """With what it takes to decode a record again: how it was cut out of its artifact (null: it cannot be read by itself),
 and the artifact as it was listed, JSON. Files of earlier versions do not have the two."""
-SUPERSEDED_SCHEMA = pa.schema([(n, pa.string()) for n in ("table", "partition", "uri", "run", "stored_by")])
+_SUPERSEDED = ("table", "partition", "uri", "run", "stored_by", "since")
+SUPERSEDED_SCHEMA = pa.schema([(name, pa.string()) for name in _SUPERSEDED])
+"Entries hold of the runs `run` and `stored_by`, and of all from `since` on."
 LIGHT = tuple(name for name in QUARANTINE_SCHEMA.names if name != "raw")
 "All columns but the bytes."
 Mask = npt.NDArray[np.bool_]
@@ -77,18 +79,24 @@ class Page:
 def pages(lake: Lake, table: str, partition: str, ledger: Ledger, columns: tuple[str, ...] = LIGHT) -> Iterator[Page]:
     """All quarantine files of a partition, one in memory at a time; without `raw` they are small."""
     directory = lake.meta("quarantine", table, partition)
-    runs = {row["uri"]: (row["run"], row["stored_by"]) for row in _read_again(ledger).to_pylist()}
+    runs = {row["uri"]: row for row in _read_again(ledger).to_pylist()}
     wanted = tuple(dict.fromkeys([*columns, "uri", "run"]))
     for name in ledger.quarantine:
         rows = read_file(directory / name, wanted)
         yield Page(directory / name, rows, _holds(rows, runs))
 
 
-def _holds(rows: pa.Table, runs: Mapping[str, tuple[str, str | None]]) -> Mask:
+def _holds(rows: pa.Table, taken: Mapping[str, Mapping[str, str | None]]) -> Mask:
     """Few artifacts and runs, many rows: each pair of them is looked at once."""
     pairs, number = by_value(rows, "uri", "run")
-    allowed = ((run, runs.get(str(uri))) for uri, run in pairs)
-    return np.array([last is None or run in last for run, last in allowed], bool)[number]
+    return np.array([_still(str(run), taken.get(str(uri))) for uri, run in pairs], bool)[number]
+
+
+def _still(run: str, taken: Mapping[str, str | None] | None) -> bool:
+    if taken is None or run in (taken["run"], taken["stored_by"]):
+        return True
+    since = taken["since"]
+    return since is not None and run >= since
 
 
 def by_value(rows: pa.Table, *names: str) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int64]]:
@@ -179,4 +187,8 @@ def list_quarantine(lake: Lake) -> Listing:
 def _read_again(ledger: Ledger) -> pa.Table:
     """Artifacts of which more than one version was read: only entries of the runs named here hold."""
     again = ledger.entries.filter(pc.greater(ledger.entries.column("generation"), 1))
-    return again.select(["uri", "run", "stored_by"])
+    # Of a file that was read on, what earlier readings refused since it was read as a whole is refused still.
+    read_on = pc.is_valid(again.column("resumed"))
+    since = pc.if_else(read_on, again.column("stored_by"), pa.scalar(None, pa.string()))
+    columns = [keys(again), again.column("run"), again.column("stored_by"), since]
+    return pa.table(columns, names=list(_SUPERSEDED[2:]))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import TimeRange
-from tailrace.lake.ledger import Entry, Ledger, prefixes
+from tailrace.lake.ledger import Entry, Ledger, keys, prefixes
 from tailrace.lake.rewrite import ActiveFile, Doomed, Rewritten, rewrite_without
 
 _INSTANT = timedelta(microseconds=1)
@@ -30,8 +30,8 @@ class Cut:
 
 def limited(ledger: Ledger, source: str, read_again: Iterable[Entry]) -> pa.Table:
     """Entries of a source's artifacts, as it was called when they were collected or is called now."""
-    theirs = ledger.entries.filter(pc.equal(ledger.entries.column("source"), source)).column("uri").to_pylist()
-    return ledger.of({*theirs, *(entry.uri for entry in read_again)})
+    theirs = keys(ledger.entries.filter(pc.equal(ledger.entries.column("source"), source))).to_pylist()
+    return ledger.of({*theirs, *(entry.key for entry in read_again)})
 
 
 def taken_away(
@@ -50,18 +50,18 @@ def taken_away(
 
 def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[Entry]) -> list[Entry]:
     """The entries of all artifacts that lost rows of the range; those read again keep what lies outside it."""
-    again = {entry.uri: entry for entry in read_again}
+    again = {entry.key: entry for entry in read_again}
     window = cut.window
     last = None if window.end is None else (window.end - _INSTANT).date()
-    touched = set(ledger.of_days(window.start.date() if window.start else None, last).column("uri").to_pylist())
+    touched = set(keys(ledger.of_days(window.start.date() if window.start else None, last)).to_pylist())
     if cut.limit is not None:
-        touched &= set(cut.limit.column("uri").to_pylist())
+        touched &= set(keys(cut.limit).to_pylist())
     entries = []
     for before in entries_of(ledger, {*touched, *again}):
-        heads = prefixes(pa.table({"uri": [before.uri], "members": [list(before.members)]}))
+        heads = prefixes(pa.table({"uri": [before.uri], "identity": [before.key], "members": [list(before.members)]}))
         gone = sum(taken.gone[head] for head in heads)
         dates = {day for day in before.dates if _stays(day, window, heads, taken)}
-        new = again.pop(before.uri, None)
+        new = again.pop(before.key, None)
         if new is None:
             entries.append(replace(before, rows=before.rows - gone, dates=tuple(sorted(dates))))
         else:
@@ -86,9 +86,9 @@ def _since_then(before: Entry, new: Entry) -> Entry:
     )
 
 
-def entries_of(ledger: Ledger, uris: Iterable[str]) -> Iterator[Entry]:
-    """What the ledger knows of those artifacts, to be written anew."""
-    return map(_entry, ledger.of(uris).select(_FIELDS).to_pylist())
+def entries_of(ledger: Ledger, wanted: Iterable[str]) -> Iterator[Entry]:
+    """What the ledger knows of the artifacts with those keys, to be written anew."""
+    return map(_entry, ledger.of(wanted).select(_FIELDS).to_pylist())
 
 
 def _entry(row: dict[str, object]) -> Entry:

@@ -36,7 +36,7 @@ class Manifest:
 
 def new_run_id() -> str:
     """Sorts by time; letters and digits only, because file names begin with it."""
-    return f"{datetime.now(UTC):%Y%m%d%H%M%S}{secrets.token_hex(5)}"
+    return f"{datetime.now(UTC):%Y%m%d%H%M%S%f}{secrets.token_hex(5)}"
 
 
 def check_run_id(run: str) -> None:

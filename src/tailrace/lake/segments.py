@@ -21,6 +21,8 @@ FOLD_EVERY = 64
 PLAIN_ROWS = 1000
 _HEADER = b"tailrace.segment"
 _FOLD = "fold-"
+_FIRST_COLUMNS = ("uri", "version", "size", "generation", "status", "rows", "dates", "at")
+"What every version has written."
 
 
 def segment_path(directory: Path, sequence: int) -> Path:
@@ -47,9 +49,10 @@ def read_segment(directory: Path, sequence: int) -> Segment:
         entries, header = _read(path)
     except FileNotFoundError:
         raise _damaged(path, f"ledger segment {sequence} is missing") from None
-    if entries.schema != ENTRY_SCHEMA:
+    completed = _completed(entries, ENTRY_SCHEMA)
+    if completed is None:
         raise _damaged(path, "not a ledger segment: its columns are others")
-    return Segment(**_with_tuples(header), entries=entries)
+    return Segment(**_with_tuples(header), entries=completed)
 
 
 def load_ledger(directory: Path, decided: int, is_last_valid: bool) -> Ledger:
@@ -92,10 +95,23 @@ def _read_fold(directory: Path, last: int) -> Ledger:
             entries, header = _read(directory / f"{_FOLD}{sequence:012d}.parquet")
         except FileNotFoundError:
             continue
-        if entries.schema != LEDGER_SCHEMA:
+        completed = _completed(entries, LEDGER_SCHEMA)
+        if completed is None:
             continue  # of another version: the segments say the same
-        return Ledger(**_with_tuples(header), entries=entries)
+        return Ledger(**_with_tuples(header), entries=completed)
     return Ledger()
+
+
+def _completed(entries: pa.Table, schema: pa.Schema) -> pa.Table | None:
+    """With the columns that came later, which earlier versions did not write; None: other columns altogether."""
+    if entries.schema == schema:
+        return entries
+    if not set(_FIRST_COLUMNS) <= set(entries.column_names) <= set(schema.names):
+        return None
+    written = set(entries.column_names)
+    columns = [entries.column(f.name) if f.name in written else pa.nulls(entries.num_rows, f.type) for f in schema]
+    completed = pa.table(columns, names=schema.names)
+    return completed if completed.schema == schema else None
 
 
 def _parquet(entries: pa.Table, header: Mapping[str, Any]) -> bytes:

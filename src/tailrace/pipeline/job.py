@@ -11,7 +11,8 @@ import msgspec
 from tailrace.core import Artifact, Format, Table, TimeRange
 from tailrace.sources import Source
 
-Status = Literal["ok", "partial", "failed"]
+Status = Literal["ok", "partial", "failed", "later"]
+"`later`: it changed while it was read; nothing is stored or noted, and the next run looks again."
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -86,6 +87,17 @@ class Counts(msgspec.Struct):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
+class Mark(msgspec.Struct):
+    """What is remembered of a local file, so that a later run knows it again and goes on where this one ended."""
+
+    node: str
+    version: str
+    offset: int | None = None
+    fingerprint: str | None = None
+    lines: str | None = None
+    ruling: bytes = b""
+
+
 class Outcome(msgspec.Struct):
     """What became of one artifact."""
 
@@ -98,11 +110,12 @@ class Outcome(msgspec.Struct):
     gone: bool = False
     "Why it failed: there is no such artifact any more."
     members: list[str] = []
+    mark: Mark | None = None
 
     @property
     def is_final(self) -> bool:
         """Has everything in it been dealt with, so that nobody need offer it again?"""
-        return self.gone or (self.status != "failed" and not self.counts.out_of_range)
+        return self.gone or (self.status not in ("failed", "later") and not self.counts.out_of_range)
 
 
 class WrittenFile(msgspec.Struct):

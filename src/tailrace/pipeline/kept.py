@@ -20,8 +20,8 @@ class KeptTask(Task):
 
     def read_all(self) -> None:
         """File by file; an artifact may have records in several."""
-        self.outcomes += [Outcome(artifact.uri, "ok", Counts(), {}) for artifact in self.unit.artifacts]
-        numbers = {artifact.uri: number for number, artifact in enumerate(self.unit.artifacts)}
+        self.outcomes += [Outcome(artifact.key, "ok", Counts(), {}) for artifact in self.unit.artifacts]
+        numbers = {artifact.key: number for number, artifact in enumerate(self.unit.artifacts)}
         engines: dict[int, Again] = {}
         for file in self.unit.kept:
             rows = read_file(Path(file.path))

@@ -94,11 +94,12 @@ class PartitionRun:
         cut, alone = asked if overwrite else None, self.options.source
         publisher = Publisher(self.spec, writer, self.report, found.notes, found.listed, cut, alone)
         self.publisher = publisher
+        publisher.note_files(found.recognised)
         wanted = to_read(found, publisher.known, asked, overwrite=overwrite)
         for rows, items in wanted.items():
             job = job_of(self.lake, self.spec, found.table, found.listed, run, found.now, rows)
             self.report.wanted += len(items)
-            self.report.wanted_bytes += sum(w.artifact.size for w in items)
+            self.report.wanted_bytes += sum(w.artifact.unread for w in items)
             for group in plan_groups(items, self.options.cores, self.numbers, found.ledger.last_day()):
                 self._make_ready(job, group.units)
         self.report.unchanged = len(found.listed.seen) - self.report.wanted

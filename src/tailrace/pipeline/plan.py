@@ -30,7 +30,7 @@ class Wanted:
     @property
     def cost(self) -> int:
         """Bytes to decode, as far as can be told before opening; opening costs something too."""
-        size = self.artifact.size
+        size = self.artifact.unread
         return 64 * 1024 + (size * _RATIO if self.artifact.location.endswith(_COMPRESSED) else size)
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 
 from tailrace.config.model import Config, PartitionSpec
 from tailrace.config.tables import tables_for
 from tailrace.core import Artifact, Table, TimeRange
 from tailrace.lake.intents import read_ledger
+from tailrace.lake.ledger import COPY, Known, Ledger
 from tailrace.lake.ledger import Entry, Known, Ledger
 from tailrace.lake.paths import Lake
 from tailrace.lake.table import stored_schema
@@ -19,8 +21,10 @@ from tailrace.pipeline.infer import with_inferred
 from tailrace.pipeline.job import Job, recipe_of
 from tailrace.pipeline.listing import Listed, Listing, Taking
 from tailrace.pipeline.plan import Wanted
+from tailrace.pipeline.recognise import Recognised, Recognition
 from tailrace.pipeline.report import PartitionReport
 from tailrace.sources.base import Asked
+from tailrace.sources.walk import file_uri
 
 LOOK_BACK = timedelta(days=30)
 _INSTANT = timedelta(microseconds=1)
@@ -40,6 +44,8 @@ class Survey:
     listed: Listed
     recipes: tuple[str, ...]
     "By number of the source."
+    recognised: Recognised
+    "What became of local files that were read before."
 
 
 def survey(
@@ -70,11 +76,15 @@ def survey(
     listed = listing.look([_days_of(w, ledger) for w in windows] if overwrite else windows, now, again=again)
     if not overwrite:
         _tell_hidden(listed, spec)
+    stdin = file_uri(os.path.realpath(lake.home / "stdin")) + "/"
+    files = [_as_piped(item) if item.artifact.uri.startswith(stdin) else item for item in listed.artifacts]
+    found = Recognition(listed.sources, listed.formats, ledger.files(), now).recognise(files)
+    listed = replace(listed, artifacts=tuple(found.artifacts))
     table = full_table(config, spec, lake, listed)
     check_expressions(table, spec, config)
     recipes = tuple(recipe_of(table, fmt, spec.filter) for fmt in listed.formats)
     notes = range_notes(listing_window(asked, ledger, now, back, alone), ledger, alone)
-    return Survey(table, now, ledger, notes, listed, recipes)
+    return Survey(table, now, ledger, notes, listed, recipes, found)
 
 
 def _tell_hidden(listed: Listed, spec: PartitionSpec) -> None:
@@ -86,6 +96,11 @@ def _tell_hidden(listed: Listed, spec: PartitionSpec) -> None:
             what = f"day {first}" if first == last else f"days {first} to {last}"
         trouble.message += f"; nothing of {what} was stored, the next run tries again"
         trouble.hint = WHOLE if len(spec.sources) > 1 else None
+
+
+def _as_piped(item: Wanted) -> Wanted:
+    """What came by stdin is called by its content: it is never another file with more in it."""
+    return replace(item, artifact=replace(item.artifact, node=None))
 
 
 def _days_of(window: TimeRange, ledger: Ledger) -> TimeRange:
@@ -138,10 +153,10 @@ def still_to_read(
     """By range of rows: new artifacts, changed ones, and those that another range or recipe may give more of."""
     wanted: dict[TimeRange, list[Wanted]] = {}
     for item in listed:
-        before = known.get(item.artifact.uri)
+        before = known.get(item.artifact.key)
         rows = asked if before is None else _rows_to_read(item, before, asked, recipes[item.source])
         if rows is not None:
-            wanted.setdefault(rows, []).append(item)
+            wanted.setdefault(rows, []).append(_from_where(item, before, asked, recipes[item.source]))
     return wanted
 
 
@@ -168,7 +183,8 @@ def _rows_to_read(item: Wanted, before: Known, asked: TimeRange, recipe: str) ->
 
 def gives_other(artifact: Artifact, before: Known | Entry, recipe: str) -> bool:
     """May reading the artifact again give other rows of what was taken before?"""
-    if before.version != artifact.version or before.status == "failed":
+    changed = before.version != artifact.version if artifact.resume is None else bool(artifact.unread)
+    if changed or before.status == "failed":
         return True
     # A mended format or filter is worth another look where it had something to mend.
     return before.recipe != recipe and bool(before.quarantined or before.filtered)

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 
-import pyarrow as pa
-
 from tailrace.config.model import PartitionSpec
 from tailrace.core import Artifact, SourceError, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile
-from tailrace.lake.ledger import BEGIN, Entry
+from tailrace.lake.ledger import BEGIN, COPY, Entry
+from tailrace.lake.removal import entries_of
 from tailrace.lake.types import schema_fingerprint
 from tailrace.pipeline.days import Done
 from tailrace.pipeline.job import Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.listing import Listed
+from tailrace.pipeline.notes import after_failure, marked, moved, read_on
 from tailrace.pipeline.plan import Wanted
+from tailrace.pipeline.recognise import Recognised
 from tailrace.pipeline.report import PartitionReport, Trouble
 
 SHRUNK = "data.shrunk-artifact"
+OTHER_CONTENT = "data.other-content"
 MANY_INDEXES = 1_000
 "Values of tp_index in one run beyond which somebody should think again: each has files of its own per day."
 
@@ -68,8 +70,8 @@ class Publisher:
         """What was announced once more and had been committed whole by an earlier run."""
         if self.deliveries:
             to_read = {item.artifact.uri for items in wanted for item in items}
-            uris = (item.artifact.uri for item in listed if item.artifact.uri not in to_read)
-            self._told_stored([uri for uri in uris if self.known[uri].is_whole])
+            passed = (item.artifact for item in listed if item.artifact.uri not in to_read)
+            self._told_stored([a.uri for a in passed if self.known[a.key].is_whole])
 
     def conclude(self) -> None:
         """All jobs have come back."""
@@ -80,7 +82,7 @@ class Publisher:
             self.writer.commit(Change([], kind="settle", notes={**self.notes, **self.settles}))
 
     def _overwrite(self, window: TimeRange) -> None:
-        failed = [o for _, _, result in self.held for o in result.outcomes if o.status == "failed"]
+        failed = [o for _, _, result in self.held for o in result.outcomes if o.status in ("failed", "later")]
         if failed:
             why = f"{failed[0].uri}: {failed[0].reason}"
         elif not self.report.clean:
@@ -97,10 +99,13 @@ class Publisher:
         entries = [e for job, unit, result in done for e in self.entries(job, unit, result)]
         files = data_files(done)
         # Within an overwritten range its rows go anyway; what an artifact has outside it stays.
-        whole = {a.uri for job, unit, _ in done for a in unit.artifacts if cut is None or job.window != cut}
-        replaced = [e.uri for e in entries if e.status != "failed" and e.uri in self.known and e.uri in whole]
+        whole = {a.key for job, unit, _ in done for a in unit.artifacts if cut is None or job.window != cut}
+        read_on = {a.key for _, unit, _ in done for a in unit.artifacts if a.resume is not None}
+        known = (whole - read_on) & self.known.keys()
+        replaced = [e.key for e in entries if e.status != "failed" and e.key in known]
         quarantine = [name for _, _, result in done for name in result.quarantine]
-        self.writer.commit(Change(entries, files, quarantine, replaced, cut, self.alone, notes=self.notes))
+        if entries:
+            self.writer.commit(Change(entries, files, quarantine, replaced, cut, self.alone, notes=self.notes))
         self._told_stored([o.uri for _, _, result in done for o in result.outcomes if o.is_final])
         for _, unit, result in done:
             self._count(unit, result.outcomes)
@@ -121,20 +126,17 @@ class Publisher:
         """What the ledger is to know of the artifacts of a unit."""
         now = datetime.now(UTC).replace(tzinfo=None)
         for artifact, number, outcome in zip(unit.artifacts, unit.sources, result.outcomes, strict=True):
-            before = self.known.get(artifact.uri)
-            failed = outcome.status == "failed"
-            dates = tuple(date.fromisoformat(d) for d in sorted(outcome.dates))
-            members = tuple(outcome.members)
-            if failed and before is not None:
-                # The earlier version's rows stay until a good one replaces them: remember where they are.
-                dates, members = self._places(artifact.uri)
-            yield Entry(
+            if outcome.status == "later":
+                continue
+            known = self.known.get(artifact.key)
+            entry = Entry(
                 uri=artifact.uri,
+                identity=artifact.identity,
                 version=artifact.version,
                 size=artifact.size,
                 status=outcome.status,
                 at=now,
-                generation=1 if before is None else before.generation + 1,
+                generation=1 if known is None else known.generation + 1,
                 source=self.spec.sources[number].name,
                 day=artifact.day,
                 rows=outcome.counts.stored,
@@ -142,26 +144,44 @@ class Publisher:
                 quarantined=outcome.counts.quarantined,
                 filtered=outcome.counts.filtered,
                 out_of_range=outcome.counts.out_of_range,
-                dates=dates,
+                dates=tuple(date.fromisoformat(d) for d in sorted(outcome.dates)),
                 taken_from=job.window.start,
                 taken_to=job.window.end,
-                members=members,
+                members=tuple(outcome.members),
                 error=outcome.reason,
                 recipe=job.recipe(number),
             )
+            if outcome.mark is not None:
+                entry = marked(entry, outcome.mark)
+            if known is not None and outcome.status == "failed":
+                entry = after_failure(entry, self._earlier(artifact.key))
+            elif known is not None and artifact.resume is not None:
+                entry = read_on(entry, self._earlier(artifact.key), artifact.resume)
+            yield entry
 
-    def _places(self, uri: str) -> tuple[tuple[date, ...], tuple[str, ...]]:
-        entry: pa.Table = self.writer.ledger().of([uri])
-        row = entry.to_pylist()[0]
-        return tuple(row["dates"] or ()), tuple(row["members"] or ())
+    def _earlier(self, key: str) -> Entry:
+        return next(entries_of(self.writer.ledger(), [key]))
+
+    def note_files(self, found: Recognised) -> None:
+        """What there is to say of local files before they are read: which are called otherwise now, and by whom."""
+        for artifact in found.anew[:1]:
+            more = f" and {len(found.anew) - 1:,} more hold" if len(found.anew) > 1 else " holds"
+            message = f"it{more} other lines than when last collected: a new file, the earlier rows are kept"
+            hint = "if it was edited: `tailrace collect --overwrite` replaces the rows of the range"
+            self.report.advice.append(Trouble(artifact.location, message, OTHER_CONTENT, hint))
+        now = datetime.now(UTC).replace(tzinfo=None)
+        entries = [moved(self._earlier(key), artifact, now) for key, artifact in found.moved.items()]
+        entries += [Entry(a.uri, a.version, a.size, COPY, now, identity=a.identity) for a in found.copies]
+        if entries:
+            self.writer.commit(Change(entries, notes=self.notes))
 
     def _count(self, unit: Unit, outcomes: list[Outcome]) -> None:
         report = self.report
         for artifact, outcome in zip(unit.artifacts, outcomes, strict=True):
             report.done += 1
-            report.done_bytes += artifact.size
+            report.done_bytes += artifact.unread
             report.counts.add(outcome.counts)
-            if outcome.status != "ok":
+            if outcome.status not in ("ok", "later"):
                 self._trouble(artifact, outcome)
             self._note_shrunk(artifact, outcome)
 
@@ -169,7 +189,7 @@ class Publisher:
         failed = outcome.status == "failed"
         self.report.failed += failed
         self.report.partial += not failed
-        before = self.known.get(artifact.uri)
+        before = self.known.get(artifact.key)
         kept = "its whole records were stored"
         if failed:
             has_rows = before is not None and before.stored_by is not None
@@ -179,8 +199,9 @@ class Publisher:
 
     def _note_shrunk(self, artifact: Artifact, outcome: Outcome) -> None:
         """Whoever truncates a log loses the rows of what it held before."""
-        before = self.known.get(artifact.uri)
-        if outcome.status == "failed" or before is None or not before.rows or artifact.size >= before.size:
+        before = self.known.get(artifact.key)
+        was_read_on = artifact.resume is not None or outcome.status in ("failed", "later")
+        if was_read_on or before is None or not before.rows or artifact.size >= before.size:
             return
         self.shrunk += 1
         what = "it is" if self.shrunk == 1 else f"it and {self.shrunk - 1:,} more artifacts are"

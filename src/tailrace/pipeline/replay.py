@@ -10,7 +10,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from tailrace.core.errors import DataError
 from tailrace.formats.again import framing
 from tailrace.lake.commit import PartitionWriter
 from tailrace.lake.intents import read_ledger
-from tailrace.lake.ledger import Entry, Ledger
+from tailrace.lake.ledger import Entry, Ledger, keys
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 from tailrace.lake.quarantine import Page, pages
@@ -38,7 +38,8 @@ from tailrace.pipeline.failure import partition_failure, spark_failure
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.listing import Listed, list_sources
 from tailrace.pipeline.plan import Wanted, plan_groups
-from tailrace.pipeline.prepare import full_table, job_of
+from tailrace.pipeline.prepare import full_table, job_of, whole
+from tailrace.pipeline.recognise import Recognition
 from tailrace.pipeline.replay_change import Replayed
 from tailrace.pipeline.replay_plan import Choice, Facts, Framings, Rewriting, facts_of, window_of
 from tailrace.pipeline.report import PartitionReport, ReplayReport, Trouble
@@ -156,23 +157,23 @@ class Replay:
         formats = tuple(source.format or self.declared.format for source in self.spec.sources)
         framings = Framings({uri: framing(formats[n]) for uri, n in numbers.items() if n is not None})
         facts = facts_of(self._pages(ledger), self.options.sought, framings)
-        known = {entry.uri: entry for entry in entries_of(ledger, facts)}
+        known = {entry.key: entry for entry in entries_of(ledger, facts)}
         if not known:
             return None
-        listed = self._listed(facts, Listed((), formats, (), {}))
+        listed = self._listed(facts, Listed((), formats, (), {}), ledger)
         table = full_table(self.config, self.spec, self.lake, listed)
         check_expressions(table, self.spec, self.config)
         choice = Choice.of(table, self.spec, listed, facts, known, numbers, self.report)
         return _Plan(ledger, table, listed, choice, framings, known)
 
     def _source_numbers(self, ledger: Ledger) -> dict[str, int | None]:
-        """By URI: which of today's sources it is of; None: its source is no longer configured."""
+        """By key: which of today's sources it is of; None: its source is no longer configured."""
         names = [source.name for source in self.spec.sources]
         only = 0 if len(names) == 1 else None
-        uris, sources = (ledger.entries.column(name).to_pylist() for name in ("uri", "source"))
-        return {u: names.index(s) if s in names else only for u, s in zip(uris, sources, strict=True)}
+        found = zip(keys(ledger.entries).to_pylist(), ledger.entries.column("source").to_pylist(), strict=True)
+        return {key: names.index(source) if source in names else only for key, source in found}
 
-    def _listed(self, facts: dict[str, Facts], nothing: Listed) -> Listed:
+    def _listed(self, facts: dict[str, Facts], nothing: Listed, ledger: Ledger) -> Listed:
         """What the sources hold now, if that has to be known: to read artifacts again, or to learn columns."""
         wanted = [f for f in facts.values() if f.apart] or ([*facts.values()] if self.declared.map_fields else [])
         if not wanted:
@@ -181,7 +182,8 @@ class Replay:
         window = window_of(f.artifact for f in wanted)
         listed = list_sources(self.spec, self.declared, window, told, self.lake)
         self.report.troubles += [*told.troubles, *(trouble for _, trouble in listed.hidden)]
-        return listed
+        found = Recognition(listed.sources, listed.formats, ledger.files(), self.now).recognise(listed.artifacts)
+        return replace(listed, artifacts=tuple(map(whole, found.artifacts)))
 
     def _pages(self, ledger: Ledger) -> Iterator[Page]:
         return pages(self.lake, self.declared.name, self.spec.name, ledger)

@@ -44,7 +44,7 @@ class Replayed:
             return None
         quarantine = [name for _, _, result in alone for name in result.quarantine]
         quarantine += self._quarantine_again(again)
-        replaced = [entry.uri for entry in read_again if entry.status != "failed"]
+        replaced = [entry.key for entry in read_again if entry.status != "failed"]
         entries = [*self._entries_alone(alone), *read_again]
         files = data_files([*alone, *again])
         self.report.files, self.report.bytes = len(files), sum(f.size for f in files)
@@ -70,7 +70,7 @@ class Replayed:
         """Of an artifact read again those rows count that were not stored before."""
         before, report = self.known[outcome.uri], self.report
         report.tried += meant
-        if outcome.status == "failed":
+        if outcome.status in ("failed", "later"):
             report.quarantined += meant
             message = f"{outcome.reason}; its records stay in the quarantine"
             report.troubles.append(Trouble(outcome.uri, message, "data.failed-artifact"))
@@ -114,7 +114,7 @@ class Replayed:
     def _entries_again(self, writer: PartitionWriter, again: Sequence[Done]) -> Iterable[Entry]:
         publisher = Publisher(self.spec, writer, PartitionReport(self.spec.full_name), {}, NOTHING)
         entries = (entry for job, unit, result in again for entry in publisher.entries(job, unit, result))
-        return (entry for entry in entries if not self._is_worse(entry.uri, entry.status))
+        return (entry for entry in entries if not self._is_worse(entry.key, entry.status))
 
     def _is_worse(self, uri: str, status: str) -> bool:
         """An artifact that was read before and cannot be now: all stays as it is."""
@@ -138,7 +138,7 @@ def _recipes(done: Sequence[Done]) -> dict[str, str]:
     found: dict[str, str] = {}
     for job, unit, _ in done:
         recipes = {number: job.recipe(number) for number in set(unit.sources)}
-        found |= {a.uri: recipes[n] for a, n in zip(unit.artifacts, unit.sources, strict=True)}
+        found |= {a.key: recipes[n] for a, n in zip(unit.artifacts, unit.sources, strict=True)}
     return found
 
 

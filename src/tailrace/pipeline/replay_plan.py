@@ -171,7 +171,7 @@ class Choice:
     ) -> Choice:
         """Artifacts are read again where that may help; else what can be decoded by itself is."""
         choice = cls()
-        found = {item.artifact.uri: item for item in listed.artifacts}
+        found = {item.artifact.key: item for item in listed.artifacts}
         for uri, entry in known.items():
             fact, number = facts[uri], numbers[uri]
             window = TimeRange(entry.taken_from, entry.taken_to)

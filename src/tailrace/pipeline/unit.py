@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from datetime import datetime, time
 from typing import BinaryIO
 
@@ -14,6 +15,7 @@ from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Counts, Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.shape import Origin, Part, Shaper, held_bytes
+from tailrace.pipeline.tailing import Changed, FileReading
 from tailrace.pipeline.waste import QuarantineWriter
 from tailrace.pipeline.write import LakeWriter
 from tailrace.sources import is_transient
@@ -22,6 +24,7 @@ from tailrace.sources.base import GONE
 
 GATHER_ROWS = 16 * 1024
 GATHER_BYTES = 16 << 20
+LATER = "changed while it was read"
 
 
 Place = tuple[int, str | None]
@@ -100,7 +103,7 @@ class Task:
     def read_all(self) -> None:
         """Every artifact in turn."""
         for number, artifact in enumerate(self.unit.artifacts):
-            outcome = Outcome(artifact.uri, "ok", Counts(), {})
+            outcome = Outcome(artifact.key, "ok", Counts(), {})
             self.outcomes.append(outcome)
             self._read(number, artifact, outcome)
 
@@ -112,7 +115,7 @@ class Task:
                     self._verify(number, artifact)
                 self._decode(number, artifact, outcome)
                 return
-            except (CorruptStream, SourceError) as error:
+            except (CorruptStream, SourceError, Changed) as error:
                 if isinstance(error, SourceError) and is_transient(error):
                     raise
                 reason = _reason(error, artifact)
@@ -120,6 +123,9 @@ class Task:
                 if self.exposed[0] == number:
                     raise _Restart((number, None), reason) from None
         self.parts = [p for p in self.parts if p[0].artifact != number]
+        if reason == LATER:
+            outcome.status, outcome.reason, outcome.counts = "later", reason, Counts()
+            return
         outcome.status, outcome.reason, outcome.counts = "failed", reason, Counts()
         self.waste.add(origin_of(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {reason}"))
 
@@ -138,17 +144,20 @@ class Task:
         return self.ahead.open(number)
 
     def _decode(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
+        fmt = self.job.formats[self.unit.sources[number]]
         with self._opened(number) as raw:
-            streams = open_streams(raw, artifact.location)
+            file = FileReading(raw, artifact, fmt) if artifact.node is not None else None
+            streams = file.streams() if file else open_streams(raw, artifact.location)
             for member, stream in streams:
                 origin = origin_of(number, artifact, member)
                 if member is None:
-                    self._rows(origin, stream)
+                    self._rows(origin, stream, file.base if file else 0)
                 else:
                     outcome.members.append(member)
                     self._member(origin, stream, outcome)
             if streams.truncated:
                 outcome.status, outcome.reason = "partial", "the compressed data ends too early"
+            outcome.mark = file.mark() if file else None
 
     def _member(self, origin: Origin, stream: Stream, outcome: Outcome) -> None:
         """A broken member is left out of its archive; where the archive itself is broken, the next step raises."""
@@ -166,9 +175,12 @@ class Task:
         outcome.status, outcome.reason = "partial", f"member {origin.member}: {reason}"
         self.waste.add(origin, Bad(-1, b"", 0, f"member: {reason}"))
 
-    def _rows(self, origin: Origin, stream: Stream) -> None:
+    def _rows(self, origin: Origin, stream: Stream, base: int = 0) -> None:
         artifact = self.unit.artifacts[origin.artifact]
         for batch in self.decoders[self.unit.sources[origin.artifact]].decode(_dated(artifact, stream)):
+            if base:
+                batch.positions = batch.positions + base
+                batch.bad = [replace(bad, position=bad.position + base) for bad in batch.bad]
             self.take(origin, batch)
 
     def take(self, origin: Origin, batch: Batch) -> None:
@@ -207,8 +219,11 @@ def moment_of(artifact: Artifact) -> datetime | None:
     return datetime.combine(artifact.day, time.max) if artifact.day else artifact.modified
 
 
-def _reason(error: CorruptStream | SourceError, artifact: Artifact) -> str:
+def _reason(error: CorruptStream | SourceError | Changed, artifact: Artifact) -> str:
     """Without the artifact's own place: whoever tells the reason names it too."""
+    renamed = artifact.node is not None and isinstance(error, SourceError) and error.code == GONE
+    if isinstance(error, Changed) or renamed:
+        return LATER
     if isinstance(error, SourceError) and error.where == artifact.location:
         return error.message
     return str(error)
@@ -217,6 +232,6 @@ def _reason(error: CorruptStream | SourceError, artifact: Artifact) -> str:
 def origin_of(number: int, artifact: Artifact, member: str | None) -> Origin:
     """How rows of an artifact, or of a member of it, are named."""
     place = artifact.location if member is None else f"{artifact.location}!{member}"
-    prefix = artifact_prefix(artifact.uri, member)
-    name, uri, day = artifact.source_name, artifact.uri, artifact.day
-    return Origin(number, prefix, artifact.source_type, name, place, uri, member, day, artifact.fields)
+    prefix = artifact_prefix(artifact.key, member)
+    name, key, day = artifact.source_name, artifact.key, artifact.day
+    return Origin(number, prefix, artifact.source_type, name, place, key, member, day, artifact.fields)

@@ -247,7 +247,8 @@ class Engine:
             self.connection.unregister("tailrace_listing")
             body += f""" ANTI JOIN {_OWN}.taken ON entry."table" = taken."table" AND entry.uri = taken.uri
                 AND entry."partition" = taken."partition"
-                AND entry.run <> taken.run AND entry.run IS DISTINCT FROM taken.stored_by"""
+                AND entry.run <> taken.run AND entry.run IS DISTINCT FROM taken.stored_by
+                AND (taken.since IS NULL OR entry.run < taken.since)"""
         self.connection.execute(f"CREATE OR REPLACE VIEW {QUARANTINE} AS {body}")
 
 

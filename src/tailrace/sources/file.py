@@ -57,7 +57,7 @@ class FileSource:
 
     def open(self, artifact: Artifact) -> BinaryIO:
         """The file's bytes, unbuffered: readers ask for large blocks."""
-        path = unquote_to_bytes(artifact.uri.removeprefix("file://"))
+        path = _path_of(artifact.uri)
         try:
             # Without O_NONBLOCK a pipe that has taken the file's place would hang the task.
             handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -138,14 +138,32 @@ def _artifact(file: Seen, match: PathMatch) -> Artifact:
     return Artifact(
         uri=file_uri(file.real),
         size=file.status.st_size,
-        version=f"{file.status.st_size}-{file.status.st_mtime_ns}",
+        version=version_of(file.status),
         source_type="file",
         location=shown(file.path),
         day=match.day,
         hour=match.hour,
         fields=tuple((name, shown(value)) for name, value in match.fields),
         modified=_moment(file.status.st_mtime),
+        node=str(file.status.st_ino),
     )
+
+
+def _path_of(uri: str) -> bytes:
+    return unquote_to_bytes(uri.removeprefix("file://"))
+
+
+def is_there(uri: str, node: str | None) -> bool:
+    """Does the file of that number still lie there?"""
+    try:
+        return str(os.stat(_path_of(uri)).st_ino) == node
+    except OSError:
+        return False
+
+
+def version_of(status: os.stat_result) -> str:
+    """Another one whenever a file was written to."""
+    return f"{status.st_size}-{status.st_mtime_ns}"
 
 
 def _moment(seconds: float) -> datetime | None:
