@@ -14,8 +14,19 @@ from msgspec import UNSET, Raw, UnsetType
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Positions
-from tailrace.formats.json_columns import columns_of, extra_of, rest_of
-from tailrace.formats.json_fit import REPAIRED, UNREADABLE, Notes, decapitalized, fit_record, is_utf8, mended, settle
+from tailrace.formats.json_columns import columns_of, reader
+from tailrace.formats.json_extra import extra_of, rest_of
+from tailrace.formats.json_fit import (
+    MISFIT,
+    REPAIRED,
+    UNREADABLE,
+    Notes,
+    decapitalized,
+    fit_record,
+    is_utf8,
+    mended,
+    settle,
+)
 from tailrace.formats.json_struct import REST, Keys, top_level
 from tailrace.formats.json_unwrap import Tree, Unwrapped, Unwrapper
 
@@ -71,6 +82,9 @@ class Cascade:
 
     def _prepare(self) -> None:
         self.level = top_level(self._table, self._format, self._learned, self._unlike)
+        kept = self.notes().keeps
+        others = (f for f in self.level.fields if f.kind == "rest" and f.key != MISFIT and kept(f.keys))
+        self._beside = {f.key: f.attribute for f in others} if self._rest is None else {}
         self.record = msgspec.json.Decoder(self.level.struct)
         self.array = msgspec.json.Decoder(list[self.level.struct])  # type: ignore[name-defined]
         self.document = _at_path(self._path, self.level.struct)
@@ -190,11 +204,12 @@ class Cascade:
 
     def batch(self, rows: Rows) -> Batch:
         """The columns of decoded records; what was learned from them serves the next ones."""
-        settle(self.level, rows.structs, rows.notes)
+        settle(self.level, rows.structs, rows.notes, stay=self._beside)
         columns = columns_of(self.level, rows.structs, rows.notes)
         if self._rest is not None:
             columns[self._rest] = rest_of(rows.notes, len(rows.structs), (ENVELOPE,))
-        extra, flagged = extra_of(rows.notes, len(rows.structs))
+        beside = {key: reader(attribute)(rows.structs) for key, attribute in self._beside.items()}
+        extra, flagged = extra_of(rows.notes, len(rows.structs), beside)
         self._learn(rows)
         return Batch(columns, rows.positions, rows.raw, extra, flagged, rows.bad, rows.skipped)
 

@@ -15,7 +15,7 @@ from msgspec import Raw
 
 from tailrace.core import Column
 from tailrace.formats.casts import cast_texts
-from tailrace.formats.json_fit import REPAIRED, Notes, fit, is_utf8, settle, text_of
+from tailrace.formats.json_fit import Notes, fit, settle, text_of
 from tailrace.formats.json_struct import Field, Level
 from tailrace.formats.times import parse_times
 
@@ -33,7 +33,7 @@ def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
         if field.column is not None:
             columns[field.column.name] = _column(field, rows, notes)
         elif field.level is not None:  # an object on the way to columns
-            below = [field.level.empty if v is None else v for v in _reader(field.attribute)(rows)]
+            below = [field.level.empty if v is None else v for v in reader(field.attribute)(rows)]
             columns |= columns_of(field.level, below, notes)
         elif field.kind == "source":
             columns[field.key] = _column(field, rows, notes)
@@ -41,7 +41,7 @@ def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
 
 
 def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
-    values = _reader(field.attribute)(rows)
+    values = reader(field.attribute)(rows)
     if field.repeats:
         return _repeated(field, values, notes)
     if field.level is not None:
@@ -57,11 +57,11 @@ def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
 
 
 @cache
-def _reader(attribute: str) -> Callable[[Rows], Values]:
+def reader(attribute: str) -> Callable[[Rows], Values]:
     """Compiled with the attribute's name in it: a third faster than getattr, on the hottest line there is."""
     assert attribute.isidentifier()
-    reader: Callable[[Rows], Values] = eval(f"lambda rows: [row.{attribute} for row in rows]")
-    return reader
+    compiled: Callable[[Rows], Values] = eval(f"lambda rows: [row.{attribute} for row in rows]")
+    return compiled
 
 
 def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Array:
@@ -80,7 +80,7 @@ def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Arra
 
 def _repeated(field: Field, values: Values, notes: Notes) -> pa.Array:
     """Objects by their distinct texts: what is written alike is decoded once and copied by Arrow."""
-    texts = _raws(values, frozenset())
+    texts = raws(values)
     if texts.null_count == len(texts):
         return pa.nulls(len(texts), field.stored)
     coded = texts.cast(pa.binary()).dictionary_encode()
@@ -127,7 +127,7 @@ def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
     if field.kind in _PLAIN:
         return pa.array(values, field.stored), []
     if field.kind == "json":
-        return _raws(values, field.nulls), []
+        return raws(values, field.nulls), []
     if field.kind == "source":
         return _sent(values), []
     if field.kind == "moment":
@@ -150,7 +150,7 @@ def _sent(values: Values) -> pa.Array:
     """Values as `text_of` tells them. A string without a backslash has quotes at its ends and nowhere else."""
     if not all(value is None or value.__class__ is Raw for value in values):
         return pa.array([text_of(value) for value in values], pa.string())
-    texts = _raws(values, frozenset())
+    texts = raws(values)
     escaped = pc.and_(pc.starts_with(texts, '"'), pc.match_substring(texts, "\\")).fill_null(False)
     plain = pc.ascii_trim(texts, characters='"')
     if not escaped.true_count:
@@ -159,7 +159,7 @@ def _sent(values: Values) -> pa.Array:
     return pc.replace_with_mask(plain, escaped, pa.array(told, pa.string()))
 
 
-def _raws(values: Values, nulls: frozenset[str]) -> pa.Array:
+def raws(values: Values, nulls: frozenset[str] = frozenset(), *, null_is_text: bool = False) -> pa.Array:
     """JSON text as it was sent, joined without a Python object per value.
 
     That is safe because msgspec has parsed it and the block was found to be UTF-8 before.
@@ -174,7 +174,7 @@ def _raws(values: Values, nulls: frozenset[str]) -> pa.Array:
     np.cumsum(lengths, out=offsets[1:])
     joined = b"".join(texts)
     valid = lengths > 0
-    short = np.flatnonzero(lengths == len(b"null"))
+    short = np.empty(0, np.int64) if null_is_text else np.flatnonzero(lengths == len(b"null"))
     valid[short[np.frombuffer(joined, np.uint8)[offsets[short]] == ord("n")]] = False
     validity = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
     array = pa.StringArray.from_buffers(size, pa.py_buffer(offsets), pa.py_buffer(joined), validity)
@@ -228,36 +228,3 @@ def _without(texts: pa.Array, markers: frozenset[str] | set[str]) -> pa.Array:
         return texts
     means_null = pc.is_in(texts, pa.array(sorted(markers), pa.string()))
     return pc.if_else(means_null, pa.scalar(None, pa.string()), texts) if pc.any(means_null).as_py() else texts
-
-
-def rest_of(notes: Notes, rows: int, stay: tuple[str, ...]) -> pa.Array:
-    """Fields without a column as a column of their own, and no longer told beside it, but for those that stay."""
-    texts: list[bytes | None] = [None] * rows
-    for row, tree in list(notes.unknowns.items()):
-        rest = {key: value for key, value in tree.items() if key not in stay}
-        if rest:
-            texts[row] = msgspec.json.encode(rest, order="sorted")
-        notes.unknowns[row] = {key: value for key, value in tree.items() if key in stay}
-        if not notes.unknowns[row]:
-            del notes.unknowns[row]
-    return pa.array(texts, pa.binary()).cast(pa.string())
-
-
-def extra_of(notes: Notes, rows: int) -> tuple[pa.Array | None, int]:
-    """`tp_extra` as JSON text, and how many rows hold a misfit."""
-    if not (notes.unknowns or notes.misfits):
-        return None, 0
-    texts: list[bytes | None] = [None] * rows
-    for row, tree in notes.told():
-        texts[row] = msgspec.json.encode(tree, order="sorted")
-    try:
-        return pa.array(texts, pa.binary()).cast(pa.string()), len(notes.misfits)
-    except pa.ArrowInvalid:  # an envelope that is no UTF-8; what it holds has been looked at
-        for row in [row for row, text in enumerate(texts) if text and not is_utf8(text)]:
-            notes.mark(row, REPAIRED, "invalid utf-8")
-        told = dict(notes.told())
-        sound = [
-            msgspec.json.encode(told[row], order="sorted").decode(errors="replace") if row in told else None
-            for row in range(rows)
-        ]
-        return pa.array(sound, pa.string()), len(notes.misfits)

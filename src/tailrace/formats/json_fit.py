@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
@@ -60,10 +60,14 @@ class Notes:
                 for path, value in notes.misfits.get(number, {}).items():
                     self.mark(row, path, value)
 
+    def keeps(self, keys: Keys) -> bool:
+        """Is a field without a column kept?"""
+        return self._keeps_all or any(fnmatchcase(".".join(keys), glob) for glob in self._keep)
+
     def unknown(self, row: int, keys: Keys, value: Raw) -> None:
         """A key without a column, kept at its own place."""
         self.seen[keys] += 1
-        if not (self._keeps_all or any(fnmatchcase(".".join(keys), glob) for glob in self._keep)):
+        if not self.keeps(keys):
             return
         if keys == (MISFIT,):  # the record's own key of that name gives way
             return self.mark(row, MISFIT, value)
@@ -96,9 +100,11 @@ def fit_record(level: Level, raw: bytes | Raw, row: int, notes: Notes) -> Any:
     return _fit_object(level, _OBJECT.decode(raw), (), row, notes)
 
 
-def settle(level: Level, rows: list[Any], notes: Notes, numbers: list[int] | None = None) -> None:
-    """Fit what was decoded as Raw on purpose, in every row that has it."""
-    for key in level.late:
+def settle(
+    level: Level, rows: list[Any], notes: Notes, numbers: list[int] | None = None, stay: Collection[str] = ()
+) -> None:
+    """Fit what was decoded as Raw on purpose, in every row that has it, but for keys that stay as they are."""
+    for key in level.late.difference(stay):
         fields = level.by_key[key]
         first = fields[0].attribute
         for index, holder in enumerate(rows):

@@ -102,3 +102,24 @@ def test_objects_that_do_not_repeat_are_found_out(cities: int) -> None:
             home = {"city": None, "zip": n % cities, "more": None}
             assert columns["who"] == {"name": str(n), "age": None, "since": None, "home": home}
             assert extra == {"who": {"home": {"x": n % 2}}}
+
+
+def test_fields_without_a_column_that_many_records_have() -> None:
+    """They are learned and put together by Arrow; rows with something else to tell say both."""
+    told = table(col("id", "bigint"))
+    records: list[dict[str, Any]] = [{"id": n, "b": {"x": [n]}, 'a"ü': None, "c": "é\n"} for n in range(3_000)]
+    records[2_000] = {"id": "?", "b": 1}
+    records[2_001] = {"id": 1, "z": 2, "b": None}
+    records[2_002] = {"id": 2}
+    records[2_003] = {"id": 3, "b": {"tp_misfit": 1}, "tp_misfit": {"id": 0}}
+    text = "".join(json.dumps(record) + "\n" for record in records).encode()
+    engine = json_decoder(told, Jsonl())
+    for _ in range(2):
+        found = [row for batch in engine.decode(Once(text)) for row in rows(batch)]
+        assert len(found) == 3_000
+        for record, (columns, extra) in zip(records, found, strict=True):
+            other = {key: value for key, value in record.items() if key not in ("id", "tp_misfit")}
+            misfit = {"id": "?"} if record["id"] == "?" else {}
+            misfit |= {"tp_misfit": record["tp_misfit"]} if "tp_misfit" in record else {}
+            assert columns["id"] == (None if record["id"] == "?" else record["id"])
+            assert (extra or {}) == other | ({"tp_misfit": misfit} if misfit else {})
