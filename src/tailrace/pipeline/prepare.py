@@ -12,8 +12,7 @@ from tailrace.config.model import Config, PartitionSpec
 from tailrace.config.tables import tables_for
 from tailrace.core import Artifact, Table, TimeRange
 from tailrace.lake.intents import read_ledger
-from tailrace.lake.ledger import COPY, Known, Ledger
-from tailrace.lake.ledger import Entry, Known, Ledger
+from tailrace.lake.ledger import COPY, Entry, Known, Ledger
 from tailrace.lake.paths import Lake
 from tailrace.lake.table import stored_schema
 from tailrace.pipeline.check import check_expressions
@@ -160,6 +159,17 @@ def still_to_read(
     return wanted
 
 
+def _from_where(item: Wanted, before: Known | None, asked: TimeRange, recipe: str) -> Wanted:
+    """Read on only where what was read before is as it would be read now."""
+    on = before is not None and before.recipe == recipe and before.status == "ok" and _covers(before, asked)
+    return item if on or item.artifact.resume is None else whole(item)
+
+
+def whole(item: Wanted) -> Wanted:
+    """To be read from its beginning."""
+    return replace(item, artifact=replace(item.artifact, resume=None))
+
+
 def all_again(
     listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange, recipes: Sequence[str]
 ) -> dict[TimeRange, list[Wanted]]:
@@ -169,9 +179,12 @@ def all_again(
     """
     wanted: dict[TimeRange, list[Wanted]] = {}
     for item in listed:
-        before = known.get(item.artifact.uri)
+        before = known.get(item.artifact.key)
         changed = before is not None and gives_other(item.artifact, before, recipes[item.source])
-        wanted.setdefault(_hull(before, asked) if before and changed else asked, []).append(item)
+        if before is not None and before.status == COPY and not changed:
+            continue
+        changed = changed or item.artifact.resume is not None
+        wanted.setdefault(_hull(before, asked) if before and changed else asked, []).append(whole(item))
     return wanted
 
 
