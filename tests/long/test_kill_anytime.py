@@ -1,19 +1,26 @@
-"""`tailrace collect` killed at random moments: whatever it was doing, the next collect makes the lake whole."""
+"""Commands killed at random moments: whatever they were doing, the same command again makes the lake whole."""
 
 from __future__ import annotations
 
 import random
+import shutil
 import signal
 import subprocess
 import time
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from datetime import time as midnight
+from pathlib import Path
 
 import pytest
 from commandline import Home
 from lakecheck import Rows, check, stored
 from logfiles import CLOUDTRAIL_LAYOUT, access_lines, cloudtrail, today, write
 
-MOMENTS = 20
+from tailrace.core import TimeRange
+
+MOMENTS = 30
+"Of collect; overwrite and delete have a third as many each."
 DAYS = [today() - timedelta(days=n) for n in range(1, 5)]
 PARTITIONS = [("nginx_access_log", "web"), ("apache_access_log", "web"), ("aws_cloudtrail_log", "trail")]
 CONFIG = """
@@ -42,11 +49,17 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> str:
     return CONFIG.replace("LOGS", str(logs)).replace("LAYOUT", CLOUDTRAIL_LAYOUT)
 
 
+@dataclass(frozen=True)
+class Undisturbed:
+    """A collected home, what it holds, and how long that took."""
+
+    home: Path
+    rows: Rows
+    seconds: float
+
+
 @pytest.fixture(scope="module")
-def undisturbed(
-    tmp_path_factory: pytest.TempPathFactory, class_archive: dict[str, str], config: str
-) -> tuple[Rows, float]:
-    """What a collect stores, and how long it takes."""
+def undisturbed(tmp_path_factory: pytest.TempPathFactory, class_archive: dict[str, str], config: str) -> Undisturbed:
     home = Home(tmp_path_factory.mktemp("undisturbed"), class_archive)
     home.configure(config)
     began = time.monotonic()
@@ -54,25 +67,69 @@ def undisturbed(
     seconds = time.monotonic() - began
     rows = stored(home.path)
     assert rows.total() == len(rows) == 2 * 4 * 50_000 + 4 * 3 * 2_000
-    return rows, seconds
+    return Undisturbed(home.path, rows, seconds)
 
 
-@pytest.mark.parametrize("number", range(MOMENTS))
-def test_killed(home, world, config, undisturbed, number, record_property):
-    rows, seconds = undisturbed
-    # One moment in each twentieth of the way, so that all phases have their turn.
-    moment = seconds * (number + random.Random(number).random()) / MOMENTS
-    home.configure(config)
-    with home.start("collect") as process:
+def killed(home: Home, moment: float, *command: str) -> int:
+    """1 if it was; a command may be faster."""
+    kills = 0
+    with home.start(*command) as process:
         try:
             process.wait(moment)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
-            record_property("kills", 1)
+            kills = 1
     home.assert_no_process_is_left()
-    assert stored(home.path) <= rows, "what is visible is whole"
-    assert all(report.clean for report in world.collect())
-    assert stored(home.path) == rows
-    record_property("rows compared", rows.total())
+    return kills
+
+
+def moment_of(number: int, moments: int, seconds: float) -> float:
+    """One in each part of the way, so that all phases have their turn."""
+    return seconds * (number + random.Random(number).random()) / moments
+
+
+def assert_whole(home: Home) -> None:
     for table, partition in PARTITIONS:
         check(home.path, table, partition)
+
+
+@pytest.mark.parametrize("number", range(MOMENTS))
+def test_killed(home, world, config, undisturbed, number, record_property):
+    home.configure(config)
+    record_property("kills", killed(home, moment_of(number, MOMENTS, undisturbed.seconds), "collect"))
+    assert stored(home.path) <= undisturbed.rows, "what is visible is whole"
+    assert all(report.clean for report in world.collect())
+    assert stored(home.path) == undisturbed.rows
+    record_property("rows compared", undisturbed.rows.total())
+    assert_whole(home)
+
+
+@pytest.mark.parametrize("number", range(MOMENTS // 3))
+def test_killed_overwriting(home, world, undisturbed, number, record_property):
+    """The range cuts two days; its rows are the same again, and at no moment are they gone."""
+    shutil.copytree(undisturbed.home, home.path)
+    start = datetime.combine(DAYS[2], midnight(12))
+    window = TimeRange(start, start + timedelta(days=1))
+    command = ("collect", "--overwrite", "--from", f"{window.start:%FT%T}", "--to", f"{window.end:%FT%T}")
+    moment = moment_of(number, MOMENTS // 3, undisturbed.seconds)
+    record_property("kills", killed(home, moment, *command))
+    assert stored(home.path) == undisturbed.rows
+    assert all(report.clean for report in world.collect(window=window, overwrite=True))
+    assert stored(home.path) == undisturbed.rows
+    record_property("rows compared", undisturbed.rows.total())
+    assert_whole(home)
+
+
+@pytest.mark.parametrize("number", range(MOMENTS // 3))
+def test_killed_deleting(home, undisturbed, number, record_property):
+    shutil.copytree(undisturbed.home, home.path)
+    command = ("partition", "delete", "nginx_access_log.web", "--from", f"{DAYS[2]}T12:00", "--force")
+    record_property("kills", killed(home, moment_of(number, MOMENTS // 3, 1.5), *command))
+    gone = 50_000 * 5 // 2
+    assert stored(home.path).total() in (undisturbed.rows.total(), undisturbed.rows.total() - gone)
+    assert home.run(*command).code == 0
+    after = stored(home.path)
+    assert after < undisturbed.rows
+    assert after.total() == undisturbed.rows.total() - gone
+    record_property("rows compared", undisturbed.rows.total())
+    assert_whole(home)

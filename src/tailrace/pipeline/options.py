@@ -20,6 +20,8 @@ EVERYWHERE = {
     # File lists are pruned before Spark sees them: a job that lists them again costs more than it saves.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
     "spark.ui.showConsoleProgress": "false",
+    # A job of more than a megabyte travels through a file, and others may be spilled: with the credentials of sources.
+    "spark.io.encryption.enabled": "true",
 }
 """Defaults on any master; `spark-defaults.conf` and `--spark-conf` win over them."""
 

@@ -6,16 +6,14 @@ The whole output is one artifact, made anew by every run: its rows replace those
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shlex
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Timer
 from typing import IO, BinaryIO, ClassVar
@@ -29,11 +27,15 @@ from tailrace.sources.credentials import Secrets, wrapped
 from tailrace.sources.slices import HOURLY, Pairs, Slicing, named, slice_of, sliced, slicing_of, stamp, undated
 from tailrace.sources.streaming import streamed
 
-_PR_SET_PDEATHSIG = 1
 _BLOCK = 1 << 20
 _LAST_WORDS = 600
 _PATIENCE = 3.0
 "Seconds that a program is given to end by itself."
+_GUARD = """
+read -r word && exit
+kill -TERM "-$1"; sleep 3; kill -KILL "-$1"
+"""
+"Of a shell: our word, or the end of our hand of the line, which may be our own end."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,7 @@ class CommandSource(Asked):
         return streamed(self._printed(artifact))
 
     def _printed(self, artifact: Artifact) -> Generator[bytes]:
-        with tempfile.TemporaryFile() as errors:
-            program = self._start(artifact, errors)
+        with tempfile.TemporaryFile() as errors, self._start(artifact, errors) as program, _guarded(program):
             assert program.stdout
             late = Timer(self.timeout, _end, (program,)) if self.timeout else None
             began = time.monotonic()
@@ -90,7 +91,6 @@ class CommandSource(Asked):
             return subprocess.Popen(
                 self._words(artifact), env=environment, cwd=self.directory, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=errors, bufsize=0, start_new_session=True,
-                preexec_fn=_ends_with_us(),
             )  # fmt: skip
         except OSError as error:
             code = DENIED if isinstance(error, PermissionError) else GONE
@@ -122,12 +122,16 @@ def make(given: Given) -> CommandSource:
     )
 
 
-def _ends_with_us() -> Callable[[], None] | None:
-    """Linux ends the program also when this process is killed, and can do nothing more itself."""
-    if sys.platform != "linux":
-        return None
-    library = ctypes.CDLL(None)
-    return lambda: library.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+@contextmanager
+def _guarded(program: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Should this process be killed, and can do nothing more itself, the program ends with all that it has started."""
+    quiet = subprocess.DEVNULL
+    command = ["/bin/sh", "-c", _GUARD, "guard", str(program.pid)]
+    guard = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True)
+    try:
+        yield
+    finally:
+        guard.communicate(b"well\n")
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:

@@ -113,11 +113,12 @@ def test_closing_ends_the_program():
     assert _has_ended(number)
 
 
-def test_the_program_ends_with_a_process_that_is_killed():
+@pytest.mark.parametrize("words", [("sh", "-c", "echo $$; exec sleep 600"), ("sh", "-c", "sleep 600 & echo $!; wait")])
+def test_the_program_ends_with_a_process_that_is_killed(words: tuple[str, ...]):
+    """And so does what it has started."""
     reader = (
-        "import os, sys\nfrom tailrace.core import TimeRange\nfrom tailrace.sources import make_source\n"
-        "code = 'import os, time; os.write(1, b\"%d\\\\n\" % os.getpid()); time.sleep(600)'\n"
-        "source = make_source('command', {'command': (sys.executable, '-c', code)})\n"
+        "import os\nfrom tailrace.core import TimeRange\nfrom tailrace.sources import make_source\n"
+        f"source = make_source('command', {{'command': {words!r}}})\n"
         "with source.open(next(source.discover(TimeRange()))) as raw:\n"
         "    os.write(1, raw.read(100))\n    raw.read()\n"
     )
