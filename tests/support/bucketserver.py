@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from bisect import bisect_left, bisect_right
@@ -12,7 +13,7 @@ from hashlib import md5
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice, takewhile
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
 
@@ -54,19 +55,27 @@ class BucketServer:
                 folders[prefix + head + slash] = None
                 last = prefix + head + slash + "\U0010ffff"
             else:
-                entries.append(_entry(key, self.objects[key]))
+                entries.append(key)
                 last = key
         more = bool(keys) and keys[-1] > last
-        inside = "".join(f"<CommonPrefixes><Prefix>{escape(f)}</Prefix></CommonPrefixes>" for f in folders)
-        token = f"<NextContinuationToken>{escape(last)}</NextContinuationToken>" if more else ""
+        as_url = query.get("encoding-type") == "url"
+        spelled, said = (quote, "<EncodingType>url</EncodingType>") if as_url else (_referred, "")
+        inside = "".join(f"<CommonPrefixes><Prefix>{spelled(f)}</Prefix></CommonPrefixes>" for f in folders)
+        token = f"<NextContinuationToken>{_referred(last)}</NextContinuationToken>" if more else ""
         truncated = str(more).lower()
-        body = f"<IsTruncated>{truncated}</IsTruncated>{token}{''.join(entries)}{inside}"
+        listed = "".join(_entry(spelled(key), self.objects[key]) for key in entries)
+        body = f"<IsTruncated>{truncated}</IsTruncated>{token}{said}{listed}{inside}"
         return f'<?xml version="1.0" encoding="UTF-8"?><ListBucketResult>{body}</ListBucketResult>'.encode()
+
+
+def _referred(key: str) -> str:
+    """As S3 writes what XML does not take: by number."""
+    return re.sub(r"[\x00-\x1f\x7f]", lambda found: f"&#x{ord(found[0]):x};", escape(key))
 
 
 def _entry(key: str, data: bytes) -> str:
     return (
-        f"<Contents><Key>{escape(key)}</Key><LastModified>2026-11-01T00:00:00.000Z</LastModified>"
+        f"<Contents><Key>{key}</Key><LastModified>2026-11-01T00:00:00.000Z</LastModified>"
         f'<ETag>"{etag(data)}"</ETag><Size>{len(data)}</Size></Contents>'
     )
 

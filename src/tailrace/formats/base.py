@@ -20,6 +20,10 @@ class CorruptStream(Exception):
     """The bytes cannot be what they claim (bad checksum, broken member): nothing of the artifact may be stored."""
 
 
+class Bomb(CorruptStream):
+    """Out of all proportion to the bytes stored: nothing more of the artifact is read, other members included."""
+
+
 class Stream(Protocol):
     """Decompressed bytes of one artifact or archive member, in blocks of at most 4 MB."""
 

@@ -13,6 +13,7 @@ from tailrace.formats.base import RAW_LIMIT, Bad, Positions, Stream, growing
 MAX_LINE_BYTES = 16 * 1024 * 1024
 BLOCK_BYTES = 1024 * 1024
 "A block is handed on once it holds this much: below 5 MB plus one line, as the stream's own are below 4."
+MOST_LINES = 256 * 1024
 _NEWLINE, _RETURN = 10, 13
 Bytes = npt.NDArray[np.uint8]
 
@@ -128,7 +129,7 @@ def cut_lines(
         held += len(chunk)
         if whole and held >= block_bytes:
             buffer, rest = _cut(pieces, whole)
-            yield _block(buffer, offset, max_line_bytes, bad)
+            yield from _in_parts(_block(buffer, offset, max_line_bytes, bad))
             pieces, bad = [rest], []
             offset, held, whole = offset + whole, held - whole, 0
         if not whole and held > max_line_bytes + 1:  # one more: a \r at the end is not part of the line
@@ -145,7 +146,19 @@ def cut_lines(
     if tail and not is_left:
         bad.append(Bad(offset + whole, tail[:RAW_LIMIT], len(tail), "line: truncated"))
     if buffer or bad:
-        yield _block(buffer, offset, max_line_bytes, bad)
+        yield from _in_parts(_block(buffer, offset, max_line_bytes, bad))
+
+
+def _in_parts(block: LineBlock) -> Iterator[LineBlock]:
+    """The block; where it is made of next to nothing but line ends, in parts that take no more memory than others."""
+    if len(block) <= MOST_LINES:
+        yield block
+        return
+    bad = block.bad
+    for first in range(0, len(block), MOST_LINES):
+        part = block.narrowed(np.arange(first, min(first + MOST_LINES, len(block))))
+        part.bad, bad = bad, []
+        yield part
 
 
 def _cut(pieces: list[bytes], size: int) -> tuple[bytes, bytes]:

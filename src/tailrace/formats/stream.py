@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import BinaryIO
 
 from tailrace.formats.archives import RECORD, Tar, is_tar, zip_members
-from tailrace.formats.base import CorruptStream, Stream
+from tailrace.formats.base import Bomb, CorruptStream, Stream
 from tailrace.formats.compression import LONGEST_MAGIC, BombGuard, compression, decompressed
 from tailrace.formats.feed import Blocks, Feed, gathered, read_blocks
 
@@ -75,6 +75,8 @@ class _Opener:
     def __init__(self, raw: BinaryIO, stored: Feed) -> None:
         self._raw = raw
         self._stored = stored
+        self._size = 0
+        self._guard = BombGuard(lambda: max(self._size, self._stored.taken))
 
     def open(self, feed: Feed, name: str, layer: int) -> Pairs:
         if layer > _LAYERS:
@@ -83,8 +85,7 @@ class _Opener:
         if kind == "zip":
             return (yield from self._zip(feed, layer))
         if kind:
-            guard = BombGuard(lambda: self._stored.taken)
-            inner = Feed(gathered(guard.checked(decompressed(feed, kind))))
+            inner = Feed(gathered(self._guard.checked(decompressed(feed, kind))))
             return (yield from self.open(inner, name.rpartition(".")[0], layer + 1))
         head = feed.peek(RECORD)
         if is_tar(head) or (name.lower().endswith(".tar") and head and not head.strip(b"\0")):
@@ -97,6 +98,7 @@ class _Opener:
 
     def _zip(self, feed: Feed, layer: int) -> Pairs:
         if feed is self._stored and self._raw.seekable():
+            self._size = self._raw.seek(0, 2)
             return (yield from self._zip_file(self._raw, layer))
         with tempfile.TemporaryFile() as spooled:
             for block in feed:
@@ -104,9 +106,7 @@ class _Opener:
             return (yield from self._zip_file(spooled, layer))
 
     def _zip_file(self, file: BinaryIO, layer: int) -> Pairs:
-        size = file.seek(0, 2)
-        guard = BombGuard(lambda: size)
-        guarded = ((name, Feed(guard.checked(iter_blocks(member)))) for name, member in zip_members(file))
+        guarded = ((name, Feed(self._guard.checked(iter_blocks(member)))) for name, member in zip_members(file))
         return (yield from self._members(guarded, layer))
 
     def _members(self, members: Iterable[tuple[str, Feed]], layer: int) -> Pairs:
@@ -125,6 +125,8 @@ class _Opener:
                 except StopIteration as end:
                     truncated = truncated or bool(end.value)
                     break
+                except Bomb:
+                    raise
                 except CorruptStream as error:
                     yield label, Feed.failed(error)
                     break

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from tailrace.core import Artifact, SourceError, TailraceError
 from tailrace.formats import decoder
-from tailrace.formats.base import Bad, Batch, CorruptStream, Dated, Stream
+from tailrace.formats.base import Bad, Batch, Bomb, CorruptStream, Dated, Stream
 from tailrace.formats.stream import open_streams
 from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
@@ -136,7 +136,7 @@ class Task:
                     for _block in stream:
                         continue
                 except CorruptStream as error:
-                    if member is None:
+                    if member is None or isinstance(error, Bomb):
                         raise
                     self.broken[number, member] = str(error)
 
@@ -167,6 +167,8 @@ class Task:
             try:
                 self._rows(origin, stream)
                 return
+            except Bomb:
+                raise
             except CorruptStream as error:
                 reason = str(error)
                 if self.exposed == place:
@@ -185,8 +187,10 @@ class Task:
 
     def take(self, origin: Origin, batch: Batch) -> None:
         """Rows of an artifact, on their way to the lake."""
+        if not batch.rows:
+            batch.raw = _no_row  # what it knows holds the whole block
         self.parts.append((origin, batch))
-        self.rows += batch.rows
+        self.rows += max(batch.rows + len(batch.bad), 1)
         self.bytes += held_bytes(batch.columns)
         if self.rows >= GATHER_ROWS or self.bytes >= GATHER_BYTES:
             self._flush()
@@ -206,6 +210,10 @@ class Task:
             for number, day, rows in shaped.days(self.shaper.origins):
                 dates = self.outcomes[number].dates
                 dates[day] = dates.get(day, 0) + rows
+
+
+def _no_row(_: int) -> bytes:
+    return b""
 
 
 def _dated(artifact: Artifact, stream: Stream) -> Stream:

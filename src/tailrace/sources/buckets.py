@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ class Entry:
     @property
     def version(self) -> str:
         return self.etag or f"{self.size}-{self.modified.isoformat()}"
+
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class OddName(Exception):
@@ -72,7 +76,7 @@ class ObstoreBucket:
 def is_exact(key: str) -> bool:
     """Does obstore ask for this very key?"""
     names = key.split("/")
-    return not any(name in ("", ".", "..") for name in names) and key.isprintable()
+    return not any(name in ("", ".", "..") for name in names) and _CONTROL.search(key) is None
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from tailrace.core.registry import unknown
 from tailrace.sources.base import SPECIAL, Found, Given, Skipped, Unreadable, os_code, os_reason
 from tailrace.sources.globs import split_glob
 from tailrace.sources.layout import Layout, PathMatch, layout_given
-from tailrace.sources.walk import Passed, Seen, Walk, file_uri, shown, special, unreadable
+from tailrace.sources.walk import Passed, Seen, Walk, file_uri, is_kernels, shown, special, unreadable
 
 ARGS = ("paths", "file_layout", "patterns")
 _UNSAID = PathMatch((), None, None, None)
@@ -80,7 +80,7 @@ class FileSource:
                 continue
             if stat.S_ISDIR(status.st_mode) or glob.segments:
                 yield from Walk(glob, may_hold, lambda below: self._days(below, window)).below(base)
-            elif stat.S_ISREG(status.st_mode):
+            elif stat.S_ISREG(status.st_mode) and not is_kernels(status):
                 # Named singly: an odd name is no reason to pass it over.
                 yield Seen(base, os.path.realpath(base), "", status)
             else:

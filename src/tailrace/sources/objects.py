@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 SAFE = "/=:+,@"
 "What stays as it is in a URI; `!` does not, because it sets off members of archives."
+_SHARED = 10_000
 
 
 class Access(Protocol):
@@ -111,6 +112,7 @@ class ObjectSource:
         except SourceError as error:
             yield Unreadable(f"{root}{place.prefix}", error.message, root, error.code, TimeRange())
             return
+        shared: dict[PathMatch, PathMatch] = {}
         listing = Listing(bucket, lambda: self.access.exact_bucket(place.container), place, self.layout, root)
         for entry in listing.entries(window):
             if isinstance(entry, Unreadable):
@@ -121,6 +123,9 @@ class ObjectSource:
                 count, example = skipped.get("layout", (0, entry.key))
                 skipped["layout"] = (count + 1, example)
             elif match.meets(window):
+                # Objects of one directory mostly tell the same: a hundred thousand need not each keep their own.
+                if len(shared) < _SHARED:
+                    match = shared.setdefault(match, match)
                 yield self._artifact(place.container, entry, match)
 
     def _root(self, container: str) -> str:

@@ -7,6 +7,7 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import quote_from_bytes
 
 from tailrace.core import TimeRange
@@ -79,6 +80,9 @@ class Walk:
         while stack:
             folder = stack.pop()
             try:
+                if is_kernels(os.stat(folder.path)):
+                    yield special(folder.path, folder.real, os.stat(folder.path))
+                    continue
                 with os.scandir(folder.path) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
             except OSError as error:
@@ -131,7 +135,7 @@ class Walk:
         self, folder: _Folder, name: str, states: States, status: os.stat_result, real: str | None = None
     ) -> Iterator[Seen | Passed | Unreadable]:
         here = folder.down(name, states, real)
-        if not stat.S_ISREG(status.st_mode):
+        if not stat.S_ISREG(status.st_mode) or is_kernels(status):
             yield special(here.path, here.real, status)
         elif self._is_partial(name):
             yield Passed(here.path)
@@ -166,9 +170,21 @@ def unreadable(path: str, real: str, error: OSError, when_gone: str = "", hides:
     return Unreadable(shown(path), reason, file_uri(real), code, hides)
 
 
+def is_kernels(status: os.stat_result) -> bool:
+    """Does it lie in a file system that the kernel makes up?"""
+    return status.st_dev in _made_up()
+
+
+@cache
+def _made_up() -> frozenset[int]:
+    mounted = [path for path in ("/proc", "/sys", "/dev/mqueue") if os.path.ismount(path)]
+    return frozenset(os.stat(path).st_dev for path in mounted)
+
+
 def special(path: str, real: str, status: os.stat_result) -> Unreadable:
-    """Pipes, sockets and devices have no end and are not opened."""
+    """Pipes, sockets, devices and what the kernel makes up have no end and are not opened."""
     kind = _KINDS.get(stat.S_IFMT(status.st_mode), "not a regular file")
+    kind = "made up by the kernel" if is_kernels(status) else kind
     return Unreadable(shown(path), f"is {kind}", file_uri(real), SPECIAL)
 
 
