@@ -28,6 +28,7 @@ long: $(DEV) ## Tests that need minutes or gigabytes: kill -9, huge inputs → t
 bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --scale 1,4,16
 	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/objects.py
 	$(BIN)/python benchmarks/formats.py
 	$(BIN)/python benchmarks/table_costs.py
 

@@ -13,7 +13,7 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import cache
 from hashlib import md5
 from urllib.parse import parse_qsl, unquote
 from xml.sax.saxutils import escape
@@ -33,7 +33,7 @@ def keys(count: int, last: datetime) -> list[str]:
     return sorted(f"{places[n % len(places)]}/trail_{n:06}.json.gz" for n in range(count))
 
 
-@lru_cache(maxsize=None)
+@cache
 def body(place: str) -> bytes:
     """Events of one account and day."""
     account, *_, year, month, day = place.split("/")[1:]
@@ -50,7 +50,7 @@ def body(place: str) -> bytes:
     return gzip.compress(json.dumps({"Records": events}).encode(), mtime=0)
 
 
-@lru_cache(maxsize=None)
+@cache
 def etag(place: str) -> str:
     return md5(body(place), usedforsecurity=False).hexdigest()
 
@@ -135,7 +135,9 @@ class Connection(asyncio.Protocol):
     def _reply(self, target: str) -> None:
         path, _, query = target.partition("?")
         status, content, tag = self.bucket.answer(path, dict(parse_qsl(query, keep_blank_values=True)))
-        head = f"HTTP/1.1 {status} -\r\nContent-Length: {len(content)}\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
+        head = (
+            f"HTTP/1.1 {status} -\r\nContent-Length: {len(content)}\r\nLast-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
+        )
         head += f'ETag: "{tag}"\r\n' if tag else ""
         if not self.transport.is_closing():
             self.transport.write(head.encode() + b"\r\n" + content)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 
 import report
 from measure import Cost, measure
-from object_server import ACCOUNTS, DAYS, EVENTS
+from object_server import EVENTS
 from run import CACHE, make_archive
 
 MANY, SOME, SINGLE = 100_000, 10_000, 1_000
@@ -84,7 +84,7 @@ def result(what: str, cost: Cost, told: dict[str, Any], asked: dict[str, Any], *
     return line
 
 
-def one_day(url: str, root: Path) -> report.Result:
+def one_day(url: str, root: Path) -> list[report.Result]:
     """Only the prefixes of that day may be touched, below those of accounts and regions."""
     day = datetime.now(UTC) - timedelta(days=12)
     counts(url)
@@ -92,7 +92,7 @@ def one_day(url: str, root: Path) -> report.Result:
     cost, told = collect(root / "day", url, *window)
     asked = counts(url)
     days = {found[0] for prefix in asked["prefixes"] if (found := re.search(r"\d{4}/\d\d/\d\d/", prefix))}
-    return result("one day of 30", cost, told, asked, days_listed=sorted(days))
+    return [result("one day of 30", cost, told, asked, days_listed=sorted(days))]
 
 
 def everything(url: str, root: Path) -> list[report.Result]:
@@ -103,13 +103,13 @@ def everything(url: str, root: Path) -> list[report.Result]:
     return [first, again]
 
 
-def ahead(url: str, root: Path) -> report.Result:
+def ahead(url: str, root: Path) -> list[report.Result]:
     """The whole command beside a loop that downloads one object after the other."""
     single = one_by_one(url)
     counts(url)
     cost, told = collect(root / "some", url)
     rate = told["artifacts"]["collected"] / cost.wall
-    return result("objects ahead", cost, told, counts(url), rate=rate, single=single, least_ratio=5)
+    return [result("objects ahead", cost, told, counts(url), rate=rate, single=single, least_ratio=5)]
 
 
 def one_by_one(url: str) -> float:
@@ -126,10 +126,11 @@ def one_by_one(url: str) -> float:
     return len(names) / (time.perf_counter() - began)
 
 
-PARTS = {
-    "day": (MANY, lambda url, root: [one_day(url, root)]),
+Part = Callable[[str, Path], list[report.Result]]
+PARTS: dict[str, tuple[int, Part]] = {
+    "day": (MANY, one_day),
     "everything": (MANY, everything),
-    "ahead": (SOME, lambda url, root: [ahead(url, root)]),
+    "ahead": (SOME, ahead),
 }
 
 

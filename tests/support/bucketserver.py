@@ -19,16 +19,24 @@ from xml.sax.saxutils import escape
 
 @dataclass
 class BucketServer:
-    """`faults` hold, per key, what happens to the next requests for it: a status, or bytes before the end."""
+    """`faults` hold, per key or listed prefix, what happens to the next requests for it.
+
+    A status; `cut`: the connection ends after so many bytes; `short`, `more`: so many bytes, and a length that fits
+    them; `slow`: seconds of silence; `wait`: 429 with a `Retry-After`.
+    """
 
     objects: dict[str, bytes] = field(default_factory=dict)
-    faults: dict[str, list[int | tuple[str, int]]] = field(default_factory=dict)
+    faults: dict[str, list[int | tuple[str, float]]] = field(default_factory=dict)
+    list_faults: list[int | tuple[str, float]] = field(default_factory=list)
+    "The same for listings of anything."
     delay: float = 0.0
     page: int = 1000
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
     url: str = ""
     is_up: bool = True
     "Connections that are open when the server ends get no more answers."
+    most_at_once: int = 0
+    _at_once: int = 0
     _sorted: list[str] = field(default_factory=list)
 
     def lists(self) -> list[dict[str, str]]:
@@ -120,15 +128,33 @@ class _Handler(BaseHTTPRequestHandler):
         key = unquote(url.path).lstrip("/").partition("/")[2]
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.bucket.requests.append((key, query, headers))
+        self.bucket._at_once += 1
+        self.bucket.most_at_once = max(self.bucket.most_at_once, self.bucket._at_once)
         time.sleep(self.bucket.delay)
         fault = self.bucket.faults.get(key or query.get("prefix", ""), [])
+        if not fault and "list-type" in query:
+            fault = self.bucket.list_faults
         action = fault.pop(0) if fault else None
+        if isinstance(action, tuple) and action[0] == "slow":
+            time.sleep(action[1])
+            action = None
+        with suppress(ConnectionError):
+            self._serve(key, query, headers, action)
+        self.bucket._at_once -= 1
+
+    def _serve(
+        self, key: str, query: dict[str, str], headers: dict[str, str], action: int | tuple[str, float] | None
+    ) -> None:
         if isinstance(action, int):
             self._answer(
                 action, f"<Error><Code>{'AccessDenied' if action == 403 else 'Trouble'}</Code></Error>".encode()
             )
+        elif action is not None and action[0] == "wait":
+            self._answer(429, b"<Error><Code>SlowDown</Code></Error>", {"Retry-After": str(action[1])})
         elif "list-type" in query:
-            self._answer(200, self.bucket.listing(query))
+            listing = self.bucket.listing(query)
+            self._answer(200, listing[: int(action[1])] if action else listing, length=len(listing))
+            self.close_connection = action is not None
         elif key in self.bucket.objects:
             self._object(self.bucket.objects[key], headers, action)
         else:
@@ -136,7 +162,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
-    def _object(self, data: bytes, headers: dict[str, str], action: tuple[str, int] | None) -> None:
+    def _object(self, data: bytes, headers: dict[str, str], action: tuple[str, float] | None) -> None:
         if headers.get("if-match", etag(data)).strip('"') != etag(data):
             return self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
         start = int(headers.get("range", "bytes=0-")[6:].partition("-")[0])
@@ -145,10 +171,9 @@ class _Handler(BaseHTTPRequestHandler):
             extra["Content-Range"] = f"bytes {start}-{len(data) - 1}/{len(data)}"
         if action is None:
             return self._answer(206 if start else 200, part, extra)
-        # `cut` closes the connection early; `short` says that this was all.
-        kind, count = action
-        with suppress(ConnectionError):
-            self._answer(206 if start else 200, part[:count], extra, len(part) if kind == "cut" else count)
+        kind, count = action[0], int(action[1])
+        told = part + b"?" * count if kind == "more" else part[:count]
+        self._answer(206 if start else 200, told, extra, len(part) if kind == "cut" else len(told))
         self.close_connection = True
 
     def _answer(self, status: int, body: bytes, extra: dict[str, str] | None = None, length: int | None = None) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import re
+import time
 
 from tailrace.core import SourceError
 from tailrace.sources.base import DENIED, GONE, IO
@@ -11,7 +13,9 @@ _STATUS = re.compile(r"status code: (\d{3})|HTTP status \w+ error \((\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>|\"reason\": ?\"(\w+)\"")
 _NO_METADATA = re.compile(r"169\.254\.169\.254|metadata\.google\.internal")
 _DENIED_CODES = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
+_BROKE = "the connection broke"
 _CLASSES = {"FileNotFoundError": GONE, "PermissionDeniedError": DENIED, "UnauthenticatedError": DENIED}
+_TRIES = 4
 HINT = "`tailrace connection test` tells more about a connection"
 
 
@@ -28,6 +32,14 @@ def told(error: BaseException) -> tuple[str, str]:
     elif name in ("NoSuchKey", "NoSuchBucket", "404") or status == "404":
         code = GONE
     return _words(code, name, status, text), code
+
+
+def pause_after_break(error: Exception, tries: int) -> bool:
+    """An answer that was cut off, which obstore does not ask for again: waits a little and says to try once more."""
+    if tries >= _TRIES or told(error)[0] != _BROKE:
+        return False
+    time.sleep(random.uniform(0, 0.1 * 2**tries))
+    return True
 
 
 def source_error(error: BaseException, location: str) -> SourceError:
@@ -49,7 +61,7 @@ def _words(code: str, name: str, status: str, text: str) -> str:
         return "the server does not answer in time"
     if re.search("connect|dns", text, re.IGNORECASE):
         return "the server cannot be reached"
-    return "the connection broke"
+    return _BROKE
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:

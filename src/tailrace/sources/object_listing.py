@@ -6,16 +6,16 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
-from itertools import islice
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
 
 from tailrace.config.model import Location
 from tailrace.core import TimeRange
-from tailrace.sources.base import SPECIAL, Unreadable
+from tailrace.sources.base import IO, SPECIAL, Unreadable
 from tailrace.sources.buckets import Bucket, Entry, OddName
 from tailrace.sources.key_ranges import EVER, KeyRange, Spelling, dated, is_padded, starting_with
 from tailrace.sources.layout import Layout, PathMatch
-from tailrace.sources.object_errors import told
+from tailrace.sources.object_errors import pause_after_break, told
 from tailrace.sources.object_keys import fits, matched
 from tailrace.sources.object_walk import Trunk, Walk
 
@@ -50,12 +50,15 @@ class Listing:
         return matched(key, self.place, self.layout)
 
     def _names(self, directory: str) -> Sequence[str]:
-        try:
-            return self.bucket.level(directory)[0]
-        except OddName:
-            return self._exact_names(directory)
-        except Exception as error:
-            self._note(directory, error)
+        for tries in count(1):
+            try:
+                return self.bucket.level(directory)[0]
+            except OddName:
+                return self._exact_names(directory)
+            except Exception as error:
+                if not pause_after_break(error, tries):
+                    self._note(directory, error)
+                    break
         return ()
 
     def _exact_names(self, directory: str) -> Sequence[str]:
@@ -71,12 +74,12 @@ class Listing:
     def _ranges(self, trunks: Sequence[Trunk], window: TimeRange) -> list[KeyRange]:
         ranges: dict[KeyRange, None] = {}
         spelling = self._spelling(trunks)
-        count = sum(trunk.dates is not None for trunk in trunks)
+        dated_trunks = sum(trunk.dates is not None for trunk in trunks)
         for trunk in trunks:
             if trunk.dates is None or (window.start is None and window.end is None):
                 ranges[starting_with(trunk.prefix)] = None
             else:
-                ranges.update(dict.fromkeys(dated(trunk.prefix, trunk.dates, window, spelling, count)))
+                ranges.update(dict.fromkeys(dated(trunk.prefix, trunk.dates, window, spelling, dated_trunks)))
         return list(ranges)
 
     def _spelling(self, trunks: Sequence[Trunk]) -> Spelling:
@@ -163,10 +166,23 @@ class Listing:
 
 
 def _until_end(bucket: Bucket, keys: KeyRange) -> Iterator[Entry]:
-    for page in bucket.pages(keys):
-        yield from (entry for entry in page if keys.holds(entry.key))
-        if page and keys.is_past(page[-1].key):
+    """A listing that breaks between two pages, or whose next page has expired, goes on after the last key."""
+    after, reached, tries = keys.after, keys.after, 0
+    while True:
+        try:
+            for page in bucket.pages(replace(keys, after=after)):
+                yield from (entry for entry in page if keys.holds(entry.key))
+                if page and keys.is_past(page[-1].key):
+                    return
+                reached = page[-1].key if page else reached
             return
+        except OddName:
+            raise
+        except Exception as error:
+            tries = tries + 1 if after == reached else 0
+            if told(error)[1] != IO or (tries and not pause_after_break(error, tries)):
+                raise
+            after = reached
 
 
 def without_markers(entries: Iterable[Entry]) -> Iterator[Entry]:
