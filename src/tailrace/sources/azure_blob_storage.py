@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 KIND = "azure_blob_storage"
 CONNECTION_STRING = "AZURE_STORAGE_CONNECTION_STRING"
+AUTHORITY = "AZURE_AUTHORITY_HOST"
+"Where tokens come from, as Azure's own libraries take it."
 HINT = "set client_id and client_secret, AZURE_STORAGE_CONNECTION_STRING, or run `az login`"
 _KEYS = ("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_ACCESS_KEY", "AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_TOKEN")
 _MACHINE = ("IDENTITY_ENDPOINT", "MSI_ENDPOINT", "AZURE_FEDERATED_TOKEN_FILE", "AZURE_CLIENT_ID")
@@ -81,13 +83,15 @@ def _store(settings: Settings, container: str) -> AzureStore:
 
 def _config(settings: Settings, account: str) -> AzureConfig:
     suffix, authority = _CLOUDS[(settings.text("environment") or "AZUREPUBLICCLOUD").upper()]
-    config: AzureConfig = {"account_name": account, "authority_host": authority}
-    if suffix != "core.windows.net":
+    config: AzureConfig = {"account_name": account, "authority_host": os.environ.get(AUTHORITY, authority)}
+    said = _connection_string(account)
+    if "endpoint" in said:
+        config["endpoint"] = said["endpoint"]
+    elif suffix != "core.windows.net":
         config["endpoint"] = f"https://{account}.blob.{suffix}"
     tenant, client, secret = (settings.text(name) for name in ("tenant_id", "client_id", "client_secret"))
     if client and secret and tenant:
         return config | {"tenant_id": tenant, "client_id": client, "client_secret": secret}
-    said = _connection_string(account)
     if said or in_environment(*_KEYS):
         return config | said
     if client:
