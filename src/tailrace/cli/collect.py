@@ -98,7 +98,7 @@ class Ways:
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
-        from tailrace.cli.summary import shown_progress
+        from tailrace.cli.progress import shown_progress
         from tailrace.pipeline.report import Several
 
         with shown_progress(self.visible, self.context) as display:

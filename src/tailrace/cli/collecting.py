@@ -86,7 +86,7 @@ def collect(plan: Plan, spark: LazySession, interrupts: Interrupts, progress: Pr
     if len(plan.specs) > 1:
         spark.share()
     command, cores = command_line(sys.argv[1:]), os.cpu_count() or 2
-    options = CollectOptions(plan.window, command, cores, plan.overwrite, plan.source)
+    options = CollectOptions(plan.window, command, cores, plan.overwrite, plan.source, progress.notes)
     collection = Collection(plan.lake, plan.config, options, spark.get, progress, spark.hands)
     collected = Collected(collection.reports)
     try:

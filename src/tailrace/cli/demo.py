@@ -72,9 +72,10 @@ def command(context: Context) -> None:
     from tailrace.cli.collecting import Plan, collect
     from tailrace.cli.interrupts import Interrupts
     from tailrace.cli.lazy_session import LazySession
+    from tailrace.cli.progress import shown_progress
     from tailrace.cli.samples import write_samples
     from tailrace.cli.settings import load_config, now, open_lake, session_options
-    from tailrace.cli.summary import exit_code, print_summary, shown_progress
+    from tailrace.cli.summary import exit_code, print_summary
     from tailrace.core import TimeRange
 
     home = context.home_path / "demo"

@@ -16,6 +16,7 @@ from tailrace.cli.options import Context, report_option, without_spark
 
 if TYPE_CHECKING:
     from tailrace.config import Config, PartitionSpec
+    from tailrace.lake.paths import Lake
 
 MANY_FILES = 100_000
 LITTLE_SPACE = 1_000_000_000
@@ -187,23 +188,29 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
 
 def _lake(context: Context) -> Iterator[Finding]:
     from tailrace.cli.settings import open_lake
-    from tailrace.cli.summary import size
-    from tailrace.lake.extents import table_extent
-    from tailrace.lake.snapshot import snapshot, tables
+    from tailrace.lake.snapshot import tables
 
     lake = open_lake(context)
     names = tables(lake)
     if not names:
         yield Finding("lake", "ok", f"{lake.data_root} holds no table yet")
     for name in names:
-        found = snapshot(lake, name)
-        extent = table_extent(found)
-        missing = [p for p in found.files["path"].to_pylist() if not (found.root / p).exists()]
-        detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
-        if missing:
-            hint = "restore them from a backup, or collect the days again"
-            yield Finding(name, "error", f"{len(missing)} of {extent.files} files are missing, e.g. {missing[0]}", hint)
-        elif extent.files > MANY_FILES:
-            yield Finding(name, "warning", detail, "so many files make commits and queries slow")
-        else:
-            yield Finding(name, "ok", detail)
+        yield from _told(name, _table(lake, name))
+
+
+def _table(lake: Lake, name: str) -> Iterator[Finding]:
+    from tailrace.cli.summary import size
+    from tailrace.lake.extents import table_extent
+    from tailrace.lake.snapshot import snapshot
+
+    found = snapshot(lake, name)
+    extent = table_extent(found)
+    missing = [p for p in found.files["path"].to_pylist() if not (found.root / p).exists()]
+    detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
+    if missing:
+        hint = "restore them from a backup, or collect the days again"
+        yield Finding(name, "error", f"{len(missing)} of {extent.files} files are missing, e.g. {missing[0]}", hint)
+    elif extent.files > MANY_FILES:
+        yield Finding(name, "warning", detail, "so many files make commits and queries slow")
+    else:
+        yield Finding(name, "ok", detail)

@@ -25,6 +25,8 @@ _NEWEST = "newest_row_timestamp_seconds"
 class Metrics:
     """Samples of this process; the file, if there is one, goes on from what it held."""
 
+    notes: str | None = None
+
     def __init__(self, file: MetricsFile | None = None) -> None:
         self.file = file
         self._lock = threading.Lock()

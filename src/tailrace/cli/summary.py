@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import click
@@ -17,65 +15,12 @@ from tailrace.cli.redact import redacted
 from tailrace.core import TooManyBadRows
 
 if TYPE_CHECKING:
-    from rich.table import Table as Grid
-
     from tailrace.config import PartitionSpec
-    from tailrace.pipeline.report import PartitionReport, Progress, ReplayReport
+    from tailrace.pipeline.report import PartitionReport, ReplayReport
 
 SHOWN_TROUBLES = 15
 NOTHING = "no file matches"
 NOTHING_HINT = "check `paths` and `file_layout`; a first collection goes back 30 days unless --from says otherwise"
-
-
-@contextmanager
-def shown_progress(visible: bool, context: Context) -> Iterator[Progress]:
-    """A live display on stderr, or none."""
-    from tailrace.pipeline.report import Silent
-
-    if not visible:
-        yield Silent()
-        return
-    from rich.console import Console
-    from rich.live import Live
-
-    display = Display()
-    console = Console(stderr=True, no_color=context.no_color or None)
-    with Live(get_renderable=display.render, console=console, refresh_per_second=4, transient=True):
-        yield display
-
-
-class Display:
-    """One line per partition: artifacts, bytes, rows a second, what is left."""
-
-    def __init__(self) -> None:
-        self.reports: dict[str, tuple[PartitionReport, float]] = {}
-
-    def update(self, report: PartitionReport) -> None:
-        _, began = self.reports.get(report.name, (report, time.monotonic()))
-        self.reports[report.name] = (report, began)
-
-    def render(self) -> Grid:
-        from rich.spinner import Spinner
-        from rich.table import Table as Grid
-
-        grid = Grid.grid(padding=(0, 2))
-        for report, began in self.reports.values():
-            elapsed = time.monotonic() - began
-            running = report.done + report.failed < report.wanted and report.error is None
-            left = ""
-            if running and report.done_bytes:
-                left = f"{duration(elapsed * (report.wanted_bytes / report.done_bytes - 1))} left"
-            grid.add_row(
-                Spinner("dots") if running else _mark(report),
-                report.name,
-                f"{report.done:,}/{report.wanted:,} artifacts",
-                f"{size(report.done_bytes)}/{size(report.wanted_bytes)}",
-                f"{report.counts.stored:,} rows",
-                f"{report.counts.stored / max(elapsed, 0.1):,.0f} rows/s" if running else "",
-                left,
-                f"{report.counts.quarantined:,} quarantined" if report.counts.quarantined else "",
-            )
-        return grid
 
 
 def note_nothing_found(reports: list[PartitionReport], specs: Iterable[PartitionSpec]) -> None:
@@ -115,7 +60,8 @@ def print_summary(
         click.echo(f"all took {duration(seconds)}")
 
 
-def _mark(report: PartitionReport) -> str:
+def mark(report: PartitionReport) -> str:
+    """Whether somebody should look."""
     bad, received = report.counts.quarantined, report.counts.received
     well = report.clean and not report.interrupted and bad * 2 <= received and (report.counts.stored or not bad)
     nothing = any(note.code == "source.nothing-found" for note in report.advice)
@@ -123,8 +69,8 @@ def _mark(report: PartitionReport) -> str:
 
 
 def _print_report(report: PartitionReport, context: Context, took: str) -> None:
-    mark = _mark(report)
-    coloured = click.style(mark, fg="green" if mark == "✓" else "yellow")
+    sign = mark(report)
+    coloured = click.style(sign, fg="green" if sign == "✓" else "yellow")
     click.echo(f"{coloured} {click.style(report.name, bold=True)}{took}")
     if report.error is None:
         for name, text in _facts(report, context):

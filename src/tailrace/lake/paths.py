@@ -74,19 +74,11 @@ class Lake:
 
     @property
     def data_root(self) -> Path:
-        return self.home / "data" / encode_value(self.workspace)
+        return _plain(self.home / "data" / encode_value(self.workspace))
 
     def table_root(self, table: str) -> Path:
         """Root of the table's Delta log and data files."""
-        root = self.data_root / f"tp_table={encode_value(table)}"
-        if unquote(str(root)) != str(root):
-            raise LakeError(
-                "delta-rs takes %XX in the path of a table for an escaped character",
-                code="lake.bad-root",
-                where=str(root),
-                hint="name table, workspace and home with letters, digits, `-`, `_` and `.` only",
-            )
-        return root
+        return _plain(self.data_root / f"tp_table={encode_value(table)}")
 
     @property
     def meta_root(self) -> Path:
@@ -95,3 +87,15 @@ class Lake:
     def meta(self, kind: str, table: str, partition: str) -> Path:
         """Directory of a partition's `ledger`, `quarantine`, `runs` or `locks`."""
         return self.meta_root / kind / encode_value(table) / encode_value(partition)
+
+
+def _plain(root: Path) -> Path:
+    """Refuses what nothing could be stored in, before somebody takes it for an empty lake."""
+    if unquote(str(root)) != str(root):
+        raise LakeError(
+            "delta-rs takes %XX in the path of a table for an escaped character",
+            code="lake.bad-root",
+            where=str(root),
+            hint="name table, workspace and home with letters, digits, `-`, `_` and `.` only",
+        )
+    return root

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -49,7 +50,13 @@ def tables(lake: Lake) -> list[str]:
     if not lake.data_root.is_dir():
         return []
     names = (p for p in os.listdir(lake.data_root) if p.startswith("tp_table="))
-    return sorted(decode_value(n.partition("=")[2]) for n in names if exists(lake.data_root / n))
+    found: list[str] = []
+    for name in names:
+        # A directory whose name Tailrace cannot have written holds no table of its own.
+        with suppress(UnicodeDecodeError):
+            table = decode_value(name.partition("=")[2])
+            found += [table] if table and exists(lake.data_root / name) else []
+    return sorted(found)
 
 
 def snapshot(lake: Lake, table: str) -> Snapshot:

@@ -33,6 +33,8 @@ class Job(msgspec.Struct, frozen=True):
     filter: str | None = None
     index: str | None = None
     "Column or part of the path whose value becomes tp_index."
+    notes: str | None = None
+    "Directory in which tasks note how far they are; None where nobody watches."
 
     def recipe(self, source: int) -> str:
         """How artifacts of that source are read."""

@@ -138,6 +138,8 @@ class Listing:
             else:
                 held += 1
                 self.found.setdefault(item.uri, Wanted(item, number))
+                # As it goes: whoever watches sees a long listing grow.
+                self.report.discovered = len(self.found)
         for item in unreadable:
             self._note(item, nothing_else=not held)
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from tailrace.config.model import Config, PartitionSpec
 from tailrace.core import TailraceError, TimeRange
 from tailrace.core.arrow import arrow_schema
@@ -19,6 +21,7 @@ from tailrace.lake.runs import new_run_id
 from tailrace.pipeline.days import Days
 from tailrace.pipeline.failure import JVM_DIED, partition_failure, spark_failure
 from tailrace.pipeline.hands import Ended
+from tailrace.pipeline.headway import forget
 from tailrace.pipeline.job import Job, Unit, UnitResult
 from tailrace.pipeline.plan import by_day, plan_groups
 from tailrace.pipeline.prepare import Survey, job_of, survey, to_read
@@ -39,6 +42,8 @@ class CollectOptions:
     "The rows of the window are replaced, whatever was collected before."
     source: str | None = None
     "The partitions' one source, where they have others that are left alone; rows of others are not overwritten."
+    notes: str | None = None
+    "Directory in which tasks note how far they are."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +93,7 @@ class PartitionRun:
     def plan(self, found: Survey) -> None:
         """Clears up after earlier runs and makes `ready` what is still to be read."""
         asked, overwrite = self.options.window, self.options.overwrite
-        run = new_run_id()
+        self.report.run = run = new_run_id()
         writer = PartitionWriter(self.lake, found.table.name, self.spec.name, run, arrow_schema(found.table))
         writer.recover()
         cut, alone = asked if overwrite else None, self.options.source
@@ -98,6 +103,7 @@ class PartitionRun:
         wanted = to_read(found, publisher.known, asked, overwrite=overwrite)
         for rows, items in wanted.items():
             job = job_of(self.lake, self.spec, found.table, found.listed, run, found.now, rows)
+            job = replace(job, notes=self.options.notes)
             self.report.wanted += len(items)
             self.report.wanted_bytes += sum(w.artifact.unread for w in items)
             for group in plan_groups(items, self.options.cores, self.numbers, found.ledger.last_day()):
@@ -123,13 +129,17 @@ class PartitionRun:
         for job, unit in self.days.partly_spoiled():
             self._try_by_day(job, unit)
         assert self.publisher is not None
+        whole = self.days.whole()
         try:
-            self.publisher.publish(self.days.whole())
+            self.publisher.publish(whole)
         except OSError as error:
             message = f"{error.strerror or one_line(error)}: the commit was not made"
             self.report.troubles.append(Trouble(self.report.name, message, "lake.io"))
         except Exception as error:
             self.fail(error)
+        if not self.options.overwrite:  # which is committed, and counted, in the end
+            for job, unit, _ in whole:
+                forget(job, unit)
 
     def _take(self, ended: Ended) -> None:
         """A job that has come back; a unit of several days that failed is tried day by day."""
@@ -149,6 +159,8 @@ class PartitionRun:
         self.may_write |= any(result.retried for result in results)
         for unit, result in zip(errand.units, results, strict=True):
             self.days.back(unit)
+            if result.error is not None:
+                forget(errand.job, unit)
             if result.error is None:
                 self.days.waiting.append((errand.job, unit, result))
             elif len(unit.days) > 1:

@@ -24,6 +24,8 @@ class PartitionReport:
     """One partition in one run."""
 
     name: str
+    run: str = ""
+    "Its id; none before there is something to read."
     discovered: int = 0
     "Artifacts that the sources hold in the range."
     unchanged: int = 0
@@ -114,11 +116,18 @@ class ReplayReport:
 class Progress(Protocol):
     """Is told whenever a partition's report has changed."""
 
+    @property
+    def notes(self) -> str | None:
+        """Directory in which tasks are to note how far they are, if it is read."""
+        ...
+
     def update(self, report: PartitionReport) -> None: ...
 
 
 class Silent:
     """Shows nothing."""
+
+    notes: str | None = None
 
     def update(self, report: PartitionReport) -> None:
         return
@@ -129,6 +138,7 @@ class Several:
 
     def __init__(self, *told: Progress | None) -> None:
         self.told = [each for each in told if each is not None]
+        self.notes = next((each.notes for each in self.told if each.notes is not None), None)
 
     def update(self, report: PartitionReport) -> None:
         for each in self.told:

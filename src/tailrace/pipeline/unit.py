@@ -13,6 +13,7 @@ from tailrace.formats.base import Bad, Batch, Bomb, CorruptStream, Dated, Stream
 from tailrace.formats.stream import open_streams
 from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
+from tailrace.pipeline.headway import TaskNotes
 from tailrace.pipeline.job import Counts, Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.shape import Origin, Part, Shaper, held_bytes
 from tailrace.pipeline.tailing import Changed, FileReading
@@ -79,6 +80,7 @@ class Task:
         self.waste = QuarantineWriter(job, unit, name)
         self.ahead = Ahead(job.sources, unit.artifacts, unit.sources)
         self.decoders = [decoder(job.table, fmt) for fmt in job.formats]
+        self.notes = TaskNotes(job, unit)
         self.outcomes: list[Outcome] = []
         self.parts: list[Part] = []
         self.rows = self.bytes = 0
@@ -91,6 +93,7 @@ class Task:
             self.read_all()
         finally:
             self.ahead.close()
+            self.notes.close()
         self._flush()
         files = self.writer.close()
         return UnitResult(self.unit.number, self.outcomes, files, self.waste.close())
@@ -106,6 +109,7 @@ class Task:
             outcome = Outcome(artifact.key, "ok", Counts(), {})
             self.outcomes.append(outcome)
             self._read(number, artifact, outcome)
+            self.notes.over(artifact.size)
 
     def _read(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
         reason = self.broken.get((number, None))
@@ -146,6 +150,7 @@ class Task:
     def _decode(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
         fmt = self.job.formats[self.unit.sources[number]]
         with self._opened(number) as raw:
+            self.notes.opened(raw)
             file = FileReading(raw, artifact, fmt) if artifact.node is not None else None
             streams = file.streams() if file else open_streams(raw, artifact.location)
             for member, stream in streams:
@@ -190,6 +195,7 @@ class Task:
         if not batch.rows:
             batch.raw = _no_row  # what it knows holds the whole block
         self.parts.append((origin, batch))
+        self.notes.read(batch.rows, len(batch.bad))
         self.rows += max(batch.rows + len(batch.bad), 1)
         self.bytes += held_bytes(batch.columns)
         if self.rows >= GATHER_ROWS or self.bytes >= GATHER_BYTES:

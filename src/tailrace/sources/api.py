@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import BinaryIO
 from urllib.parse import urlsplit
@@ -40,12 +40,13 @@ class Api:
 
     address: str
     "How the URIs of its artifacts begin."
-    url: str
+    url: str = field(repr=False)
+    "May hold a key, as may `params` and `body`: `asked` tells what of them may be shown."
     auth: Auth
     asked: Pairs = ()
     "What else decides on the answer: part of the URIs."
-    params: Pairs = ()
-    body: bytes | None = None
+    params: Pairs = field(default=(), repr=False)
+    body: bytes | None = field(default=None, repr=False)
     headers: Pairs = ()
     records: str = ""
     "Dotted path of the array with the records."

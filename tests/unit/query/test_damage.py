@@ -86,3 +86,18 @@ def test_a_broken_ledger_is_named(filled: World) -> None:
     assert whole.clean
     assert broken.error is not None
     assert (broken.error.code, broken.error.where, broken.error.exit_code) == ("lake.damaged-ledger", str(path), 5)
+
+
+def test_a_home_that_nothing_can_be_stored_in_is_no_empty_lake(tmp_path: Path) -> None:
+    engine = Engine(World(tmp_path / "ho%41me").lake)
+    with pytest.raises(QueryError) as error:
+        list(engine.run("select count(*) from nginx_access_log"))
+    assert error.value.code == "lake.bad-root"
+
+
+def test_directories_of_others_are_no_tables(filled: World) -> None:
+    for name in ("tp_table=%ff", "tp_table=", "other"):
+        log = filled.lake.data_root / name / "_delta_log"
+        log.mkdir(parents=True)
+        (log / f"{0:020d}.json").write_text("{}")
+    assert filled.query("select count(*) from nginx_access_log") == [(10,)]

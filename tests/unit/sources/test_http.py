@@ -90,6 +90,7 @@ def test_names_hold_what_decides_on_the_answer_and_no_credentials():
     )
     assert "t0ken" not in repr(asked)
     assert "hidden" not in repr(asked)
+    assert "in-the-url" not in repr(asked)
 
 
 def test_a_slice_is_whole_once_it_has_settled():
