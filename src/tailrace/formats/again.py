@@ -13,6 +13,7 @@ from tailrace.core import Delimited, Format, Grok, Json, Jsonl, Layout, Pairs, R
 from tailrace.formats import decoder
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Dated, Decoder, Positions, Stream
 from tailrace.formats.feed import Once
+from tailrace.formats.json_scan import why_invalid
 
 LINES = "lines"
 _JSON, _START, _QUOTED = "json ", "start ", "quoted "
@@ -116,7 +117,7 @@ class Again:
             if sum(batch.rows + len(batch.bad) for batch in alone) == 1:
                 yield from alone
             else:
-                bad = Bad(int(positions[number]), raws[number], len(raws[number]), "json: invalid")
+                bad = Bad(int(positions[number]), raws[number], len(raws[number]), why_invalid(raws[number]))
                 yield Batch({}, np.empty(0, np.int64), bytes, bad=[bad])
 
     def _array(self, raws: Sequence[bytes], positions: Positions) -> Iterator[Batch]:

@@ -27,6 +27,7 @@ from tailrace.formats.json_fit import (
     mended,
     settle,
 )
+from tailrace.formats.json_scan import why_invalid
 from tailrace.formats.json_struct import REST, Keys, top_level
 from tailrace.formats.json_unwrap import Tree, Unwrapped, Unwrapper
 
@@ -184,13 +185,13 @@ class Cascade:
                 notes.forget(row)
         repaired = mended(raw) if len(raw) <= _MENDED_BYTES else None
         if repaired is None:
-            raise Refused("json: invalid")
+            raise Refused(why_invalid(raw))
         try:
             struct = self._field_by_field(repaired, row, notes, strange)
         except msgspec.ValidationError:
             raise Refused("json: not an object") from None
         except UNREADABLE:
-            raise Refused("json: invalid") from None
+            raise Refused(why_invalid(repaired)) from None
         notes.mark(row, REPAIRED, "json: repaired" if clean else "invalid utf-8")
         return struct
 

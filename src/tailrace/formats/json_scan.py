@@ -112,6 +112,17 @@ def value_at(text: str, start: int, last: bool) -> tuple[Found, int]:
     return Found.VALUE, end
 
 
+def why_invalid(data: bytes) -> str:
+    """The reason to refuse bytes that no decoder takes."""
+    try:
+        _RAW.decode(data)
+    except RecursionError:
+        return "json: nested too deep"
+    except msgspec.DecodeError:
+        pass
+    return "json: invalid"
+
+
 def begins_a_value(data: bytes) -> bool:
     """Is this a value, or the beginning of one? For long ones: needs no memory."""
     try:
@@ -143,8 +154,9 @@ def walk(view: bytes, *, array: bool, last: bool) -> Walk:
             pieces.append(Piece(at, end))
         else:
             end = after_broken(view, text, at, array)
-            cut_off = last and end == len(text)
-            pieces.append(Piece(at, end, "json: cut off or invalid" if cut_off else "json: invalid"))
+            why = why_invalid(view[at:end])
+            cut_off = last and end == len(text) and why == "json: invalid"
+            pieces.append(Piece(at, end, "json: cut off or invalid" if cut_off else why))
         at = end
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from tailrace.core import Artifact, Format, Table, TimeRange
 from tailrace.sources import Source
+from tailrace.sources.base import GONE
 
 Status = Literal["ok", "partial", "failed", "later"]
 "`later`: it changed while it was read; nothing is stored or noted, and the next run looks again."
@@ -109,15 +110,15 @@ class Outcome(msgspec.Struct):
     dates: dict[str, int]
     "Rows per tp_date."
     reason: str | None = None
-    gone: bool = False
-    "Why it failed: there is no such artifact any more."
+    code: str | None = None
+    "Of the source's error, if that is why it failed."
     members: list[str] = []
     mark: Mark | None = None
 
     @property
     def is_final(self) -> bool:
         """Has everything in it been dealt with, so that nobody need offer it again?"""
-        return self.gone or (self.status not in ("failed", "later") and not self.counts.out_of_range)
+        return self.code == GONE or (self.status not in ("failed", "later") and not self.counts.out_of_range)
 
 
 class WrittenFile(msgspec.Struct):

@@ -194,7 +194,7 @@ class Publisher:
         if failed:
             has_rows = before is not None and before.stored_by is not None
             kept = "the rows of its earlier version are kept" if has_rows else "nothing of it was stored"
-        code = f"data.{outcome.status}-artifact"
+        code = outcome.code or f"data.{outcome.status}-artifact"
         self.report.troubles.append(Trouble(artifact.location, f"{outcome.reason}; {kept}", code))
 
     def _note_shrunk(self, artifact: Artifact, outcome: Outcome) -> None:

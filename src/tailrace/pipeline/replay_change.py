@@ -73,7 +73,7 @@ class Replayed:
         if outcome.status in ("failed", "later"):
             report.quarantined += meant
             message = f"{outcome.reason}; its records stay in the quarantine"
-            report.troubles.append(Trouble(outcome.uri, message, "data.failed-artifact"))
+            report.troubles.append(Trouble(outcome.uri, message, outcome.code or "data.failed-artifact"))
             return
         report.artifacts += 1
         now = outcome.counts

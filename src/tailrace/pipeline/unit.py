@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from dataclasses import replace
 from datetime import datetime, time
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from tailrace.core import Artifact, SourceError, TailraceError
 from tailrace.formats import decoder
@@ -21,7 +21,6 @@ from tailrace.pipeline.waste import QuarantineWriter
 from tailrace.pipeline.write import LakeWriter
 from tailrace.sources import is_transient
 from tailrace.sources.ahead import Ahead
-from tailrace.sources.base import GONE
 
 GATHER_ROWS = 16 * 1024
 GATHER_BYTES = 16 << 20
@@ -32,13 +31,21 @@ Place = tuple[int, str | None]
 "Number of an artifact in its unit, and the member of it; None is the artifact as a whole."
 
 
+class _Broken(NamedTuple):
+    """Why something cannot be read."""
+
+    reason: str
+    code: str | None = None
+    "The source's own; None: its bytes are corrupt."
+
+
 class _Restart(Exception):
     """Something large turned out corrupt after some of its rows had gone to the writer: begin again without it."""
 
-    def __init__(self, place: Place, reason: str) -> None:
-        super().__init__(reason)
+    def __init__(self, place: Place, broken: _Broken) -> None:
+        super().__init__(broken.reason)
         self.place = place
-        self.reason = reason
+        self.broken = broken
 
 
 def run_unit(job: Job, unit: Unit) -> UnitResult:
@@ -48,14 +55,14 @@ def run_unit(job: Job, unit: Unit) -> UnitResult:
         from tailrace.pipeline.kept import KeptTask
 
         kind = KeptTask
-    broken: dict[Place, str] = {}
+    broken: dict[Place, _Broken] = {}
     while True:
         task = kind(job, unit, broken, verify=bool(broken))
         try:
             return task.run()
         except _Restart as restart:
             task.discard()
-            broken[restart.place] = restart.reason
+            broken[restart.place] = restart.broken
         except TailraceError as error:
             task.discard()
             return UnitResult(unit.number, error=str(error), hint=error.hint)
@@ -70,7 +77,7 @@ def run_unit(job: Job, unit: Unit) -> UnitResult:
 class Task:
     """One attempt at a unit."""
 
-    def __init__(self, job: Job, unit: Unit, broken: dict[Place, str], verify: bool) -> None:
+    def __init__(self, job: Job, unit: Unit, broken: dict[Place, _Broken], verify: bool) -> None:
         self.job, self.unit, self.broken, self.verify = job, unit, broken, verify
         # A task that Spark begins again may have a twin still at work on a machine that is thought lost.
         name = f"{unit.number:05d}-{unit.attempt}-{secrets.token_hex(4)}"
@@ -112,8 +119,8 @@ class Task:
             self.notes.over(artifact.size)
 
     def _read(self, number: int, artifact: Artifact, outcome: Outcome) -> None:
-        reason = self.broken.get((number, None))
-        if reason is None:
+        broken = self.broken.get((number, None))
+        if broken is None:
             try:
                 if self.verify:
                     self._verify(number, artifact)
@@ -122,16 +129,17 @@ class Task:
             except (CorruptStream, SourceError, Changed) as error:
                 if isinstance(error, SourceError) and is_transient(error):
                     raise
-                reason = _reason(error, artifact)
-                outcome.gone = isinstance(error, SourceError) and error.code == GONE
+                broken = _Broken(_reason(error, artifact), error.code if isinstance(error, SourceError) else None)
                 if self.exposed[0] == number:
-                    raise _Restart((number, None), reason) from None
+                    raise _Restart((number, None), broken) from None
         self.parts = [p for p in self.parts if p[0].artifact != number]
-        if reason == LATER:
-            outcome.status, outcome.reason, outcome.counts = "later", reason, Counts()
+        outcome.counts = Counts()
+        outcome.reason, outcome.code = broken
+        if broken.reason == LATER:
+            outcome.status = "later"
             return
-        outcome.status, outcome.reason, outcome.counts = "failed", reason, Counts()
-        self.waste.add(origin_of(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {reason}"))
+        outcome.status = "failed"
+        self.waste.add(origin_of(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {broken.reason}"))
 
     def _verify(self, number: int, artifact: Artifact) -> None:
         with self._opened(number) as raw:
@@ -142,7 +150,7 @@ class Task:
                 except CorruptStream as error:
                     if member is None or isinstance(error, Bomb):
                         raise
-                    self.broken[number, member] = str(error)
+                    self.broken[number, member] = _Broken(str(error))
 
     def _opened(self, number: int) -> BinaryIO:
         return self.ahead.open(number)
@@ -167,20 +175,20 @@ class Task:
     def _member(self, origin: Origin, stream: Stream, outcome: Outcome) -> None:
         """A broken member is left out of its archive; where the archive itself is broken, the next step raises."""
         place = (origin.artifact, origin.member)
-        reason = self.broken.get(place)
-        if reason is None:
+        broken = self.broken.get(place)
+        if broken is None:
             try:
                 self._rows(origin, stream)
                 return
             except Bomb:
                 raise
             except CorruptStream as error:
-                reason = str(error)
+                broken = _Broken(str(error))
                 if self.exposed == place:
-                    raise _Restart(place, reason) from None
+                    raise _Restart(place, broken) from None
         self.parts = [p for p in self.parts if p[0] != origin]
-        outcome.status, outcome.reason = "partial", f"member {origin.member}: {reason}"
-        self.waste.add(origin, Bad(-1, b"", 0, f"member: {reason}"))
+        outcome.status, outcome.reason = "partial", f"member {origin.member}: {broken.reason}"
+        self.waste.add(origin, Bad(-1, b"", 0, f"member: {broken.reason}"))
 
     def _rows(self, origin: Origin, stream: Stream, base: int = 0) -> None:
         artifact = self.unit.artifacts[origin.artifact]

@@ -147,7 +147,7 @@ def test_denied_is_told_and_not_tried_with_every_slice(world, monkeypatch):
         assert len(report.troubles) == 3
         assert len(api.requests) == 1
         for trouble in report.troubles:
-            assert trouble.code == "data.failed-artifact"
+            assert trouble.code == "source.denied"
             assert "bad credentials; check the credentials of the connection" in trouble.message
             assert trouble.where not in trouble.message
         api.answer = EventService(events(150)).answer
