@@ -51,7 +51,7 @@ class QuarantineWriter:
     def _write(self) -> None:
         held, self.held, self.bytes = self.held, [], 0
         job, rows = self.job, len(held)
-        told = cache(self._told)
+        told, cut = cache(self._told), cache(self._cut)
         values: dict[str, list[object]] = {
             "table": [job.table.name] * rows,
             "partition": [job.partition] * rows,
@@ -65,13 +65,16 @@ class QuarantineWriter:
             "reason": [b.reason for _, b in held],
             "day": [o.day for o, _ in held],
             "ingested_at": [o.refused_at or job.started for o, _ in held],
-            "framing": [framing(job.formats[self.unit.sources[o.artifact]]) for o, _ in held],
+            "framing": [cut(o.artifact) for o, _ in held],
             "artifact": [told(o.artifact) for o, _ in held],
         }
         self._put(pa.table(values, schema=QUARANTINE_SCHEMA))
 
     def _told(self, artifact: int) -> str:
         return msgspec.json.encode(self.unit.artifacts[artifact]).decode()
+
+    def _cut(self, artifact: int) -> str | None:
+        return framing(self.job.formats[self.unit.sources[artifact]])
 
     def _put(self, rows: pa.Table) -> None:
         name = f"{self.job.run}-{self.name}-{len(self.files)}.parquet"

@@ -6,6 +6,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from logfiles import write
 from refusals import JSONL, WRONG, configure, counts, lines, refused, replayed, stored
@@ -13,6 +14,7 @@ from world import World
 
 from tailrace.core import TimeRange
 from tailrace.lake.purge import purge
+from tailrace.lake.quarantine import SHOWN_SCHEMA
 from tailrace.lake.sought import Sought
 from tailrace.lake.undo import erase, history, restore
 
@@ -133,3 +135,17 @@ def test_deleting_everything_forgets_the_quarantine(world: World, logs: Path) ->
     assert (stored(world), refused(world)) == ([], [])
     world.collect()
     assert counts(world) == (4, 2)
+
+
+def test_files_of_an_earlier_version_are_read_with_their_artifacts(world: World, logs: Path) -> None:
+    """They do not say how their records were cut; a purge and a query need not know."""
+    for path in world.lake.meta("quarantine", "events", "p").iterdir():
+        pq.write_table(pq.ParquetFile(path).read(columns=SHOWN_SCHEMA.names), path)
+    assert len(refused(world)) == 6
+    (logs / "b.log").unlink()
+    report = replayed(world)
+    assert (report.stored, report.artifacts, report.left) == (2, 1, 3)
+    assert [trouble.code for trouble in report.troubles] == ["quarantine.artifact-gone"]
+    assert counts(world) == (2, 4)
+    assert purge(world.lake, "events", "p", Sought(artifacts=["b.log"])).records == 3
+    assert counts(world) == (2, 1)
