@@ -21,6 +21,7 @@ from tailrace.pipeline.waste import QuarantineWriter
 from tailrace.pipeline.write import LakeWriter
 from tailrace.sources import is_transient
 from tailrace.sources.ahead import Ahead
+from tailrace.sources.base import GONE
 
 GATHER_ROWS = 16 * 1024
 GATHER_BYTES = 16 << 20
