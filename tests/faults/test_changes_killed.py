@@ -24,7 +24,7 @@ from tailrace.lake.steps import STEPS
 
 ACTIONS = ("overwrite", "delete", "reset", "restore")
 RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
-CHANGING = [s for s in STEPS if s not in {*RECOVERY, "fold-written"}]
+CHANGING = [s for s in STEPS if s not in {*RECOVERY, "fold-written", "replayed", "duplicates-dropped"}]
 SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
 
 

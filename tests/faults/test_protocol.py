@@ -136,8 +136,8 @@ def test_sleeper_wakes_while_only_recovered(tmp_path: Path, undisturbed: Rows) -
 
 def test_every_step_is_tested() -> None:
     here = {*RECOVERY, *ONCE, *EACH_DAY} - {"files-written", "day-committed"}
-    others = {"fold-written", "replayed"}
-    assert set(STEPS) == here | others, "and these are in test_changes_killed and test_replay_killed"
+    others = {"fold-written", "replayed", "duplicates-dropped"}
+    assert set(STEPS) == here | others, "and these are in test_changes_, test_replay_ and test_collect_killed"
 
 
 def test_two_partitions_of_one_table_at_once(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tailrace.lake.extents import Extent
     from tailrace.lake.paths import Lake
 
-_COUNTS = ("rows", "received", "quarantined", "filtered", "out_of_range")
+_COUNTS = ("rows", "received", "quarantined", "filtered", "out_of_range", "duplicates")
 "Of the ledger; `rows` are those that were stored."
 COLUMNS = ("name", "state", "rows", "files", "size", "first", "last", "missing_days", "collected")
 
@@ -120,6 +120,8 @@ def _facts(config: Config, lake: Lake, name: str, known: Known) -> Row:
     spec = known.spec
     if spec is not None:
         facts |= {"filter": spec.filter, "tp_index": spec.tp_index or "default", **spec.later}
+        if spec.dedupe:
+            facts["dedupe"] = list(spec.dedupe)
         facts["where"] = str(spec.where)
         last = {str(row["source"]): row["last"] for row in collected.get("collected_by_source", ())}  # type: ignore[attr-defined]
         facts["sources"] = [

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from tailrace.config import Config, PartitionSpec
     from tailrace.pipeline.report import ReplayReport
 
-REPLAYED = ("partition", "tried", "stored", "filtered", "out_of_range", "passed_over", "quarantined", "left")
+REPLAYED = (
+    "partition", "tried", "stored", "duplicates", "filtered", "out_of_range", "passed_over", "quarantined", "left",
+)  # fmt: skip
 DOOMED = ("partition", "records", "size", "artifacts", "first", "last")
 PURGED = ("partition", "records", "undo")
 _SEL = click.argument("names", metavar="SEL...", nargs=-1, required=True, shell_complete=complete_partitions)

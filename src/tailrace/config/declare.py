@@ -16,6 +16,8 @@ from tailrace.config.declare_sources import CONNECTIONS, KINDS, SOURCE
 
 NAME = re.compile(r"\w[\w \-]*")
 _RETENTION = Attr("duration", "Age at which days expire, such as `400d`.", active=False)
+_DEDUPE = Attr("names", "Columns that tell events apart: of rows with the same values in them one is stored.")
+_DEDUPE_WINDOW = Attr("duration", "How far apart in time two rows of one event may be.", default="1d")
 
 PARTITION: Attrs = {
     "table": Attr("table", "The table, where the block has one label only.", to=("table",)),
@@ -30,7 +32,8 @@ PARTITION: Attrs = {
     "partitions": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers", active=False),
     "partition": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers", active=False),
     "retention": _RETENTION,
-    "dedupe": Attr("names", "Columns that tell equal rows.", active=False),
+    "dedupe": _DEDUPE,
+    "dedupe_window": _DEDUPE_WINDOW,
     "lookback": Attr("duration", "How far the first collection goes back.", default="30d"),
 }
 LATER = frozenset(name for name, attr in PARTITION.items() if not attr.active)
@@ -52,6 +55,8 @@ TABLE: Attrs = {
     "description": Attr("text", "What a row is."),
     "null_if": Attr("text", "A text that means null in every column."),
     "map_fields": Attr("texts", "Globs over source fields that become columns without being declared."),
+    "dedupe": _DEDUPE,
+    "dedupe_window": _DEDUPE_WINDOW,
     "retention": _RETENTION,
 }
 WORKSPACE: Attrs = {

@@ -49,6 +49,8 @@ class TableSpec:
     null_if: str | None
     map_fields: tuple[str, ...] | None
     where: Where
+    dedupe: tuple[str, ...] = ()
+    dedupe_window: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +117,12 @@ class PartitionSpec:
     lookback: timedelta | None = None
     "How far the first collection goes back; None = as the workspace says."
     later: Mapping[str, Value] = field(default_factory=dict)
-    "Attributes whose machinery is not active yet: store, tiers, retention, dedupe."
+    "Attributes whose machinery is not active yet: store, tiers, retention."
     tiers: tuple[OtherBlock, ...] = ()
+    dedupe: tuple[str, ...] = ()
+    "Columns whose values tell events apart; none: rows are what they are."
+    dedupe_window: timedelta | None = None
+    "How far apart rows of one event may be; None = a day."
 
     @property
     def full_name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import timedelta
 
 from tailrace.config.attributes import NOT_COLLECTED, checked, not_active
 from tailrace.config.declare import BLOCK_TYPES, LATER, LATER_TABLES, PARTITION
@@ -60,7 +61,7 @@ class Partitions:
         table_name, name, place = named
         table = self._table(table_name, place)
         values = checked(settings, PARTITION, self.report, _INSIDE)
-        self._dedupe(values, settings, table)
+        dedupe, window = self._dedupe(values, settings, table, place)
         default = settings.get("source_format")
         sources = self._sources(block, values, table, default if "source_format" in values else None)
         self._index(settings.get("tp_index"), table, sources)
@@ -80,6 +81,8 @@ class Partitions:
             lookback=duration(back) if isinstance(back, str) else None,
             later={attr: value for attr, value in values.items() if attr in LATER},
             tiers=tiers,
+            dedupe=dedupe,
+            dedupe_window=window,
         )
         self.named.add((table_name, name), spec, block.where)
 
@@ -154,14 +157,23 @@ class Partitions:
             self.report.error(block.where, "two places say where the days rest", "contradiction", hint)
         return tuple(spec for spec in found if spec is not None)
 
-    def _dedupe(self, values: dict[str, Value], settings: Settings, table: Table | None) -> None:
-        names = values.get("dedupe")
-        if table is None or table.map_fields or not isinstance(names, tuple):
-            return
-        columns = [column.name for column in (*table.columns, *TP_COLUMNS)]
-        for name in names:
-            if name not in columns:
-                self.report.unknown(settings["dedupe"].where, "column", name, columns)
+    def _dedupe(
+        self, values: dict[str, Value], settings: Settings, table: Table | None, place: Where
+    ) -> tuple[tuple[str, ...], timedelta | None]:
+        """Key and window: the partition's own, else the table's. An empty list does without."""
+        spec = self.declared.get(Reference(("table", table.name), place)) if table is not None else None
+        names, text = values.get("dedupe"), values.get("dedupe_window")
+        given = tuple(map(str, names)) if isinstance(names, tuple) else spec.dedupe if spec else ()
+        if table is not None and not table.map_fields:
+            types = {column.name: column.type for column in (*table.columns, *TP_COLUMNS)}
+            where = settings["dedupe"].where if "dedupe" in settings else spec.where if spec else place
+            for name in given:
+                if name not in types:
+                    self.report.unknown(where, "column", name, types)
+                elif types[name] in ("float", "double"):
+                    hint = "numbers with a fraction are equal by chance: name columns with exact values"
+                    self.report.error(where, f"column {name} cannot tell events apart", "wrong-type", hint)
+        return given, duration(text) if isinstance(text, str) else spec.dedupe_window if spec else None
 
     def _index(self, setting: Setting | None, table: Table | None, sources: Iterable[SourceSpec]) -> None:
         """`tp_index` names a column or a part of the path; where fields map themselves, any name may become one."""

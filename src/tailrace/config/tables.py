@@ -10,6 +10,7 @@ from tailrace.config.attributes import checked
 from tailrace.config.declare import COLUMN, LATER_TABLES, TABLE
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
+from tailrace.config.functions import duration
 from tailrace.config.model import Config, TableSpec
 from tailrace.config.names import FOLDED
 from tailrace.config.packaged import find_table
@@ -126,6 +127,8 @@ class Tables:
             null_if=_text(values, "null_if"),
             map_fields=_texts(values, "map_fields"),
             where=block.where,
+            dedupe=_texts(values, "dedupe") or (),
+            dedupe_window=duration(text) if (text := _text(values, "dedupe_window")) else None,
         )
         if builtin is None and "extends" not in settings and time_column(spec.columns) is None:
             self.report.error(

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tailrace.core import TimeRange
 from tailrace.core.errors import LakeError, one_line
 from tailrace.lake import runs
 from tailrace.lake import segments as book
+from tailrace.lake.change import Change as Change
+from tailrace.lake.change import Committed, effect_of
 from tailrace.lake.files import DataFile
 from tailrace.lake.intents import Intents
-from tailrace.lake.ledger import RESTORE, Entry, Ledger, Segment, entries_table
+from tailrace.lake.ledger import RESTORE, Ledger, Segment, entries_table
 from tailrace.lake.objects import clear_staged
 from tailrace.lake.paths import Lake
-from tailrace.lake.removal import Cut, after_cut, limited, taken_away
-from tailrace.lake.rewrite import ActiveFile, Rewritten
+from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
 from tailrace.lake.table import ATTEMPTS, widen
@@ -27,30 +27,6 @@ from tailrace.lake.types import schema_fingerprint
 
 if TYPE_CHECKING:
     from deltalake.transaction import AddAction, RemoveAction
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What one commit does to a partition."""
-
-    entries: Sequence[Entry]
-    files: Sequence[DataFile] = ()
-    quarantine: Sequence[str] = ()
-    "Names of quarantine files, which begin with `<run>-`."
-    replace: Sequence[str] = ()
-    "Keys of artifacts read again: their earlier rows go in the same commit."
-    cut: TimeRange | None = None
-    "Rows of this range that are stored so far go in the same commit, whatever artifact they are of."
-    cut_of: str | None = None
-    "The source to whose artifacts that is limited."
-    brought_back: Sequence[DataFile] = ()
-    "Files of an earlier version that are to be seen again."
-    only: frozenset[str] | None = None
-    "Paths of the files that stay; the others go. None = all stay, but for what `replace` and `cut` say."
-    lifted: Sequence[str] = ()
-    "Names of quarantine files that hold no longer."
-    kind: str = "collect"
-    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +91,17 @@ class PartitionWriter:
         """The partition's files in the version from which this run commits."""
         return active_files(self._intents.delta, self._intents.partition)
 
-    def commit(self, change: Change) -> int:
-        """Make the change visible, whole or not at all; returns the Delta version."""
+    def commit(self, change: Change) -> Committed:
+        """Make the change visible, whole or not at all."""
         self._check_files(change.files)
         self._intents.refresh()
         self._abandon()
         if self._intents.decided()[0] != self._sequence:
             raise self._lose()
-        taken, entries = self._taken(change)
-        files = [*change.files, *taken.added]
+        active = self.active() if change.takes_rows or change.key is not None else []
+        ledger = self.ledger() if change.takes_rows else Ledger()
+        effect = effect_of(change, self._intents.root, active, ledger, f"{self._run}-{self._sequence + 1}")
+        files = [*effect.fresh, *effect.taken.added]
         segment = Segment(
             sequence=self._sequence + 1,
             run=self._run,
@@ -132,14 +110,14 @@ class PartitionWriter:
             files=tuple(f.path for f in files),
             quarantine=tuple(change.quarantine),
             lifted=tuple(change.lifted),
-            notes=dict(change.notes),
-            entries=entries_table(entries),
+            notes=effect.notes,
+            entries=entries_table(effect.entries),
         )
         if not self._intents.declare(segment):
             raise self._lose()
         self._has_declared = True
         reached("segment-written")
-        self._publish(segment.sequence, [*files, *change.brought_back], taken.removed)
+        self._publish(segment.sequence, [*files, *change.brought_back], effect.taken.removed)
         reached("committed")
         self._sequence, self._has_declared = segment.sequence, False
         self._unfolded.append(segment)
@@ -147,7 +125,7 @@ class PartitionWriter:
         if segment.kind == RESTORE:
             self._ledger, self._unfolded = self._intents.ledger(), []
         self._keep_fold()
-        return self.version
+        return Committed(self.version, effect.fresh, effect.duplicates, effect.revived)
 
     def finish(self, *, may_write: bool = False) -> None:
         """Delete this run's files that no commit names, and its manifest.
@@ -216,27 +194,6 @@ class PartitionWriter:
                 where=str(self._intents.root),
                 hint="run the command again",
             )
-
-    def _taken(self, change: Change) -> tuple[Rewritten, list[Entry]]:
-        """What goes, and the entries of the change with what that means for them."""
-        entries = list(change.entries)
-        if not change.replace and change.cut is None and change.only is None:
-            return Rewritten(), entries
-        active = self.active()
-        if change.only is not None:
-            return Rewritten([file for file in active if file.path not in change.only]), entries
-        label = f"{self._run}-{self._sequence + 1}"
-        ledger = self.ledger()
-        limit = None if change.cut_of is None else limited(ledger, change.cut_of, entries)
-        cut = None if change.cut is None else Cut(change.cut, limit)
-        taken = taken_away(self._intents.root, active, ledger, change.replace, cut, label)
-        if cut is None:
-            return taken, entries
-        replaced = set(change.replace)
-        others = [entry for entry in entries if entry.key not in replaced]
-        whole = [entry for entry in entries if entry.key in replaced]
-        kept = [e for e in after_cut(ledger, taken, cut, others) if e.key not in replaced]
-        return taken, [*kept, *whole]
 
     def _lose(self) -> LakeError:
         self._has_declared = False

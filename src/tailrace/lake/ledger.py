@@ -42,6 +42,7 @@ ENTRY_SCHEMA = pa.schema(
         ("lines", pa.string()),
         ("ruling", pa.binary()),
         ("resumed", _COUNT),
+        ("duplicates", _COUNT),
     ]
 )
 _RUNS = ("run", "stored_by")
@@ -77,6 +78,8 @@ class Entry:
     error: str | None = None
     recipe: str | None = None
     "Fingerprint of format, columns and filter with which it was read."
+    duplicates: int = 0
+    "Rows that were left out because others have the same key; their days are among `dates`."
     identity: str | None = None
     "What its rows are known by, where that is not the URI: it was renamed, or took the place of another."
     node: str | None = None
@@ -113,6 +116,7 @@ class Known(NamedTuple):
     quarantined: int = 0
     filtered: int = 0
     recipe: str | None = None
+    duplicates: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -195,6 +199,10 @@ class Ledger:
     def of(self, wanted: Iterable[str]) -> pa.Table:
         """The entries of the artifacts with those keys."""
         return self.entries.filter(pc.is_in(keys(self.entries), value_set=pa.array(list(wanted), pa.string())))
+
+    def left_out(self) -> pa.Table:
+        """The entries of artifacts that held duplicates."""
+        return self.entries.filter(pc.greater(self.entries.column("duplicates"), 0))
 
     def of_days(self, first: date | None, last: date | None) -> pa.Table:
         """The entries that have rows on any of those days."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from tailrace.core import TimeRange
 from tailrace.lake.ledger import Entry, Ledger, keys, prefixes
 from tailrace.lake.rewrite import ActiveFile, Doomed, Rewritten, rewrite_without
+from tailrace.lake.unique import Key
 
 _INSTANT = timedelta(microseconds=1)
 _FIELDS = tuple(f.name for f in fields(Entry))
@@ -67,8 +69,32 @@ def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[E
         else:
             dates.update(new.dates)
             rows = before.rows - gone + new.rows
-            entries.append(_since_then(before, replace(new, rows=rows, dates=tuple(sorted(dates)))))
+            duplicates = max(before.duplicates, new.duplicates)
+            merged = replace(new, rows=rows, duplicates=duplicates, dates=tuple(sorted(dates)))
+            entries.append(_since_then(before, merged))
     return [*entries, *again.values()]
+
+
+def revived(ledger: Ledger, key: Key, days: Iterable[date], besides: Iterable[str]) -> list[Entry]:
+    """Artifacts that had rows left out which may be the only ones of their key now: as if they had changed."""
+    near = key.reach(days)
+    found = map(_entry, ledger.left_out().select(_FIELDS).to_pylist())
+    others = set(besides)
+    # Without an offset: a file that may grow is not read on, but from its beginning.
+    return [replace(e, version="", offset=None) for e in found if e.key not in others and near.intersection(e.dates)]
+
+
+def thinned(entries: Iterable[Entry], dropped: Counter[str]) -> tuple[list[Entry], dict[str, int]]:
+    """Entries without the rows that were duplicates, and how many those are by key."""
+    found, left_out = [], {}
+    for entry in entries:
+        heads = prefixes(pa.table({"uri": [entry.uri], "identity": [entry.key], "members": [list(entry.members)]}))
+        number = sum(dropped[head] for head in heads)
+        if number:
+            left_out[entry.key] = number
+            entry = replace(entry, rows=entry.rows - number, duplicates=entry.duplicates + number)
+        found.append(entry)
+    return found, left_out
 
 
 def _stays(day: date, cut: TimeRange, heads: Sequence[str], taken: Rewritten) -> bool:
@@ -94,4 +120,5 @@ def entries_of(ledger: Ledger, wanted: Iterable[str]) -> Iterator[Entry]:
 def _entry(row: dict[str, object]) -> Entry:
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
     given |= {name: () for name in ("dates", "members") if given[name] is None}
+    given["duplicates"] = given["duplicates"] or 0
     return Entry(**given)  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ def rewrite_without(root: Path, files: Iterable[ActiveFile], doomed: Doomed, run
                 continue
             done.removed.append(file)
             if not all(pc.all(mark).as_py() for mark in marks):
-                done.added.append(_copy_without(source, marks, root, path, file))
+                done.added.append(copy_without(source, marks, root, path, file))
     return done
 
 
@@ -115,9 +115,10 @@ def _count(done: Rewritten, ids: pa.ChunkedArray, mark: pa.ChunkedArray, day: da
         done.kept[entry["values"], day] += entry["counts"]
 
 
-def _copy_without(
-    source: pq.ParquetFile, marks: list[pa.ChunkedArray], root: Path, path: str, file: ActiveFile
+def copy_without(
+    source: pq.ParquetFile, marks: list[pa.ChunkedArray], root: Path, path: str, file: ActiveFile | DataFile
 ) -> DataFile:
+    """A file anew, without the rows that are marked in each of its row groups."""
     schema = source.schema_arrow
     with pq.ParquetWriter(root / path, schema, **_options_of(source)) as writer:
         for group, mark in enumerate(marks):

@@ -10,6 +10,7 @@ STEPS = (
     "object-staged",
     "manifest-written",
     "replayed",
+    "duplicates-dropped",
     "segment-staged",
     "segment-written",
     "committed",

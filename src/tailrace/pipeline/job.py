@@ -8,7 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from tailrace.config.model import PartitionSpec
 from tailrace.core import Artifact, Format, Table, TimeRange
+from tailrace.lake.unique import DAY, Key
 from tailrace.sources import Source
 from tailrace.sources.base import GONE
 
@@ -37,14 +39,22 @@ class Job(msgspec.Struct, frozen=True):
     notes: str | None = None
     "Directory in which tasks note how far they are; None where nobody watches."
 
+    key: Key | None = None
+    "Of rows with the same key one is stored."
+
     def recipe(self, source: int) -> str:
         """How artifacts of that source are read."""
-        return recipe_of(self.table, self.formats[source], self.filter)
+        return recipe_of(self.table, self.formats[source], self.filter, self.key)
 
 
-def recipe_of(table: Table, fmt: Format, filter: str | None) -> str:
+def key_of(spec: PartitionSpec) -> Key | None:
+    """What tells the partition's events apart, where it says so."""
+    return Key(spec.dedupe, DAY if spec.dedupe_window is None else spec.dedupe_window) if spec.dedupe else None
+
+
+def recipe_of(table: Table, fmt: Format, filter: str | None, key: Key | None) -> str:
     """Equal as long as reading the same bytes again can only give the same rows."""
-    told = repr((fmt, table.columns, table.common, table.null, table.keep, filter))
+    told = repr((fmt, table.columns, table.common, table.null, table.keep, filter, *([key] if key else [])))
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
@@ -82,8 +92,10 @@ class Counts(msgspec.Struct):
     filtered: int = 0
     out_of_range: int = 0
     quarantined: int = 0
+    duplicates: int = 0
+    "Known only at the commit."
     flagged: int = 0
-    "Of the stored ones, those with a value that did not fit its column."
+    "Of the stored ones, and of duplicates, those with a value that did not fit its column."
 
     def add(self, other: Counts) -> None:
         for name in self.__struct_fields__:

@@ -14,7 +14,7 @@ from tailrace.core import Artifact, Format, Table, TimeRange
 from tailrace.lake.ledger import Ledger
 from tailrace.lake.paths import Lake
 from tailrace.pipeline import reach
-from tailrace.pipeline.job import recipe_of
+from tailrace.pipeline.job import key_of, recipe_of
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources import Found, Skipped, Source, Unreadable, make_source
@@ -89,7 +89,7 @@ class Listing:
                 continue
             if isinstance(source, Continuing):
                 source = source.after(self.ledger.entries.column("uri").to_pylist())
-            recipe = recipe_of(self.table, formats[number], self.spec.filter)
+            recipe = recipe_of(self.table, formats[number], self.spec.filter, key_of(self.spec))
             parts = self._windows(source, reach.note_name(spec, recipe), windows[number], now, again)
             self._take(chain.from_iterable(map(source.discover, parts)), number, ours)
         if self.own:

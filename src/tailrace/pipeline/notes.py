@@ -9,8 +9,8 @@ from tailrace.core import Artifact, Resume
 from tailrace.lake.ledger import Entry
 from tailrace.pipeline.job import Mark
 
-_SUMS = ("rows", "received", "quarantined", "filtered", "out_of_range")
-_PLACES = ("rows", "dates", "members", "offset", "fingerprint", "lines", "ruling")
+_SUMS = ("rows", "received", "quarantined", "filtered", "out_of_range", "duplicates")
+_PLACES = ("rows", "dates", "members", "offset", "fingerprint", "lines", "ruling", "duplicates")
 
 
 def marked(entry: Entry, mark: Mark) -> Entry:

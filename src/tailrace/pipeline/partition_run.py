@@ -65,6 +65,9 @@ class PartitionRun:
         self.publisher: Publisher | None = None
         self.began = time.monotonic()
         self.ready: deque[Errand] = deque()
+        self.order: deque[Errand] = deque()
+        "All that have not been taken in, as they were planned."
+        self.came: dict[Errand, Ended] = {}
         self.days = Days()
         self.out = 0
         "Jobs that have not come back."
@@ -117,6 +120,7 @@ class PartitionRun:
         self.numbers += len(errand.units)
         self.days.sent(errand.units)
         self.ready.append(errand)
+        self.order.append(errand)
 
     @property
     def is_over(self) -> bool:
@@ -125,7 +129,18 @@ class PartitionRun:
     def take(self, ended: Iterable[Ended]) -> None:
         """Jobs that have come back: what they have whole goes into one commit."""
         for each in ended:
-            self._take(each)
+            self.out -= 1
+            self.came[each.what] = each
+        if not self.spec.dedupe:
+            self._take_in(tuple(self.came))
+        # Which of two rows with the same key comes first must not depend on which job was faster.
+        while self.spec.dedupe and self.order and self.order[0] in self.came:
+            self._take_in([self.order[0]])
+
+    def _take_in(self, errands: Iterable[Errand]) -> None:
+        for errand in errands:
+            self.order.remove(errand)
+            self._take(self.came.pop(errand))
         for job, unit in self.days.partly_spoiled():
             self._try_by_day(job, unit)
         assert self.publisher is not None
@@ -144,7 +159,6 @@ class PartitionRun:
     def _take(self, ended: Ended) -> None:
         """A job that has come back; a unit of several days that failed is tried day by day."""
         errand: Errand = ended.what
-        self.out -= 1
         results: list[UnitResult] = ended.result or []
         if ended.error is not None:
             if isinstance(ended.error, TailraceError) or not isinstance(ended.error, Exception):

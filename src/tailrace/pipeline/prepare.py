@@ -17,7 +17,7 @@ from tailrace.lake.paths import Lake
 from tailrace.lake.table import stored_schema
 from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.infer import with_inferred
-from tailrace.pipeline.job import Job, recipe_of
+from tailrace.pipeline.job import Job, key_of, recipe_of
 from tailrace.pipeline.listing import Listed, Listing, Taking
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.recognise import Recognised, Recognition
@@ -81,7 +81,7 @@ def survey(
     listed = replace(listed, artifacts=tuple(found.artifacts))
     table = full_table(config, spec, lake, listed)
     check_expressions(table, spec, config)
-    recipes = tuple(recipe_of(table, fmt, spec.filter) for fmt in listed.formats)
+    recipes = tuple(recipe_of(table, fmt, spec.filter, key_of(spec)) for fmt in listed.formats)
     notes = range_notes(listing_window(asked, ledger, now, back, alone), ledger, alone)
     return Survey(table, now, ledger, notes, listed, recipes, found)
 
@@ -200,7 +200,7 @@ def gives_other(artifact: Artifact, before: Known | Entry, recipe: str) -> bool:
     if changed or before.status == "failed":
         return True
     # A mended format or filter is worth another look where it had something to mend.
-    return before.recipe != recipe and bool(before.quarantined or before.filtered)
+    return before.recipe != recipe and bool(before.quarantined or before.filtered or before.duplicates)
 
 
 def _covers(before: Known, asked: TimeRange) -> bool:
@@ -230,6 +230,7 @@ def job_of(
         window=rows,
         filter=spec.filter,
         index=spec.tp_index,
+        key=key_of(spec),
     )
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime
 
 from tailrace.config.model import PartitionSpec
 from tailrace.core import Artifact, SourceError, TimeRange
 from tailrace.core.arrow import arrow_schema
-from tailrace.lake.commit import Change, PartitionWriter
+from tailrace.lake.change import Change, Committed
+from tailrace.lake.commit import PartitionWriter
 from tailrace.lake.files import DataFile
 from tailrace.lake.ledger import BEGIN, COPY, Entry
 from tailrace.lake.removal import entries_of
 from tailrace.lake.types import schema_fingerprint
+from tailrace.lake.unique import Key
+from tailrace.pipeline import reach
 from tailrace.pipeline.days import Done
 from tailrace.pipeline.job import Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.listing import Listed
@@ -104,11 +108,14 @@ class Publisher:
         known = (whole - read_on) & self.known.keys()
         replaced = [e.key for e in entries if e.status != "failed" and e.key in known]
         quarantine = [name for _, _, result in done for name in result.quarantine]
+        duplicates: Mapping[str, int] = {}
         if entries:
-            self.writer.commit(Change(entries, files, quarantine, replaced, cut, self.alone, notes=self.notes))
+            change = Change(entries, files, quarantine, replaced, cut, self.alone, notes=self.notes)
+            committed = self._committed(change, done[0][0].key)
+            files, duplicates = list(committed.files), committed.duplicates
         self._told_stored([o.uri for _, _, result in done for o in result.outcomes if o.is_final])
         for _, unit, result in done:
-            self._count(unit, result.outcomes)
+            self._count(unit, result.outcomes, duplicates)
         self.report.files += len(files)
         self.report.bytes += sum(f.size for f in files)
         self._note_days(f.day for f in files)
@@ -175,11 +182,29 @@ class Publisher:
         if entries:
             self.writer.commit(Change(entries, notes=self.notes))
 
-    def _count(self, unit: Unit, outcomes: list[Outcome]) -> None:
+    def _committed(self, change: Change, key: Key | None) -> Committed:
+        if key is None:
+            return self.writer.commit(change)
+        forgotten = reach.forgotten(self.writer.ledger())
+        committed = self.writer.commit(replace(change, key=key, notes_if_revived=forgotten))
+        if committed.revived:
+            self._note_revived(committed.revived)
+        return committed
+
+    def _note_revived(self, count: int) -> None:
+        """Rows are gone that had kept others of the same event out: the next run looks for those."""
+        self.settles = {}
+        what = "an artifact" if count == 1 else f"{count:,} artifacts"
+        message = f"{what} held duplicates of rows that are gone now; the next run reads them again"
+        self.report.advice.append(Trouble(self.report.name, message, "data.duplicates-return"))
+
+    def _count(self, unit: Unit, outcomes: list[Outcome], duplicates: Mapping[str, int]) -> None:
         report = self.report
         for artifact, outcome in zip(unit.artifacts, outcomes, strict=True):
             report.done += 1
             report.done_bytes += artifact.unread
+            outcome.counts.duplicates = duplicates.get(artifact.key, 0)
+            outcome.counts.stored -= outcome.counts.duplicates
             report.counts.add(outcome.counts)
             if outcome.status not in ("ok", "later"):
                 self._trouble(artifact, outcome)

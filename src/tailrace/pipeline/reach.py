@@ -18,19 +18,25 @@ from tailrace.lake.ledger import Ledger
 Ranges = tuple[TimeRange, ...]
 "Sorted, apart from each other; only the first may have no start, none has no end."
 _BEGINNING = datetime.min
+_SETTLED = "settled:"
 
 
 def note_name(source: SourceSpec, recipe: str) -> str:
     """Under which the ledger keeps what is settled; other arguments or another recipe are listed from the start."""
     told = [(name, value) for name, value in sorted(source.args.items()) if not isinstance(value, Secret)]
     text = repr((source.kind, told, source.locations, recipe))
-    return f"settled:{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+    return f"{_SETTLED}{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
 def settled(ledger: Ledger, name: str) -> Ranges:
     """What the ledger says."""
     text = ledger.notes.get(name, "")
     return tuple(_read(part) for part in text.split(",") if part)
+
+
+def forgotten(ledger: Ledger) -> dict[str, str]:
+    """Notes after which everything is listed again."""
+    return {name: "" for name in ledger.notes if name.startswith(_SETTLED)}
 
 
 def written(ranges: Ranges) -> str:

@@ -131,9 +131,8 @@ class Replay:
             reached("replayed")
             replayed = Replayed(self.spec, plan.known, rewriting.tried, self.report)
             change = replayed.change(writer, alone, again, rewriting.lifted)
-            if change is not None:
-                writer.commit(change)
-            replayed.count(alone, again, plan.choice)
+            duplicates = writer.commit(change).duplicates if change is not None else {}
+            replayed.count(alone, again, plan.choice, sum(duplicates.values()))
         except BaseException:
             writer.finish(may_write=True)  # tasks of Spark may outlive what ended this
             raise

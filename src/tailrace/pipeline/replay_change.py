@@ -14,7 +14,7 @@ from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.ledger import Entry
 from tailrace.lake.quarantine import of_artifacts, read_file, write_quarantine
 from tailrace.pipeline.days import Done
-from tailrace.pipeline.job import Counts, Outcome
+from tailrace.pipeline.job import Counts, Outcome, key_of
 from tailrace.pipeline.listing import Listed
 from tailrace.pipeline.publish import Publisher, data_files
 from tailrace.pipeline.replay_plan import Choice
@@ -48,10 +48,10 @@ class Replayed:
         entries = [*self._entries_alone(alone), *read_again]
         files = data_files([*alone, *again])
         self.report.files, self.report.bytes = len(files), sum(f.size for f in files)
-        return Change(entries, files, quarantine, replaced, lifted=lifted, kind=REPLAY)
+        return Change(entries, files, quarantine, replaced, lifted=lifted, kind=REPLAY, key=key_of(self.spec))
 
-    def count(self, alone: Sequence[Done], again: Sequence[Done], choice: Choice) -> None:
-        """Puts into the report what became of the records."""
+    def count(self, alone: Sequence[Done], again: Sequence[Done], choice: Choice, duplicates: int = 0) -> None:
+        """Puts into the report what became of the records; a dry run does not know which are duplicates."""
         report = self.report
         counts = Counts()
         for outcome in _outcomes(alone):
@@ -61,7 +61,8 @@ class Replayed:
         report.tried += tried
         for outcome in _outcomes(again):
             self._count_again(outcome, choice.meant[outcome.uri], counts)
-        report.stored += counts.stored
+        report.stored += max(counts.stored - duplicates, 0)
+        report.duplicates += duplicates
         report.filtered += counts.filtered
         report.out_of_range += counts.out_of_range
         report.quarantined += counts.quarantined
@@ -99,7 +100,7 @@ class Replayed:
         for uri, (counts, dates) in merged.items():
             before, tried = self.known[uri], self.tried.get(uri, 0)
             # Where a collection would have nothing else to mend it need not read the artifact again.
-            mended = tried == before.quarantined and not before.filtered
+            mended = tried == before.quarantined and not before.filtered and not before.duplicates
             yield replace(
                 before,
                 rows=before.rows + counts.stored,

@@ -17,7 +17,7 @@ from tailrace.formats.base import RAW_LIMIT
 from tailrace.lake.ledger import Entry
 from tailrace.lake.quarantine import Mask, Page, by_value, of_artifacts
 from tailrace.lake.sought import Sought
-from tailrace.pipeline.job import KeptFile, Unit, recipe_of
+from tailrace.pipeline.job import KeptFile, Unit, key_of, recipe_of
 from tailrace.pipeline.kept import packed
 from tailrace.pipeline.listing import Listed
 from tailrace.pipeline.plan import Wanted
@@ -177,7 +177,7 @@ class Choice:
             window = TimeRange(entry.taken_from, entry.taken_to)
             if fact.apart:
                 item = found.get(uri) or _asked_for(fact, number, listed)
-                recipe = recipe_of(table, listed.formats[item.source], spec.filter) if item else ""
+                recipe = recipe_of(table, listed.formats[item.source], spec.filter, key_of(spec)) if item else ""
                 if item is not None and gives_other(item.artifact, entry, recipe):
                     choice.again.append((item, window))
                     choice.meant[uri] = fact.alone + fact.apart

@@ -97,6 +97,8 @@ class ReplayReport:
     stored: int = 0
     filtered: int = 0
     out_of_range: int = 0
+    duplicates: int = 0
+    "Rows of the same key are stored."
     passed_over: int = 0
     "No records by today's format: comments, headers, blank lines."
     quarantined: int = 0

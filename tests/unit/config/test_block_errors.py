@@ -70,6 +70,11 @@ TIER = 'tier "t" {\n  path = "/t"\n'
         # partitions
         (PARTITION + '  dedupe = ["statsu"]\n}', "5:12: unknown column 'statsu'", "did you mean 'status'?"),
         (
+            PARTITION + '  dedupe = ["request_time"]\n}',
+            "5:12: column request_time cannot tell events apart",
+            "numbers with a fraction are equal by chance: name columns with exact values",
+        ),
+        (
             PARTITION + '  store = store.default\n  tier {\n    path = "/t"\n  }\n}',
             "1:1: two places say where the days rest",
             "days rest in a store or in tiers: keep store or tier",

@@ -46,7 +46,7 @@ def test_rows_are_seen_once_committed(
     writer = writer_for(lake, "r", schema)
     file = write_file(lake, "r", ["a", "b"])
     assert snapshot(lake, "t").files.num_rows == 0
-    version = writer.commit(Change([make_entry("a"), make_entry("b")], [file], notes={"range": "all"}))
+    version = writer.commit(Change([make_entry("a"), make_entry("b")], [file], notes={"range": "all"})).version
     assert snapshot(lake, "t").version == version == 1
     assert ids(lake).total() == 10
     assert set(writer.ledger().known()) == {"a", "b"}
@@ -122,7 +122,7 @@ def test_a_commit_that_failed_after_the_put_is_a_success(
         raise OSError("connection reset")
 
     monkeypatch.setattr(Intents, "transact", put_then_fail)
-    assert writer.commit(Change([], [write_file(lake, "r", ["a"])])) == 1
+    assert writer.commit(Change([], [write_file(lake, "r", ["a"])])).version == 1
     monkeypatch.undo()
     writer.finish()
     assert ids(lake).total() == 5

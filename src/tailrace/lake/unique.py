@@ -1,0 +1,223 @@
+"""Rows that were delivered before: of those with the same key, near each other in time, one stays."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.lake.damage import reading_file
+from tailrace.lake.files import DataFile
+from tailrace.lake.identity import PREFIX_LENGTH
+from tailrace.lake.rewrite import ActiveFile, copy_without
+
+if TYPE_CHECKING:
+    import duckdb
+
+File = TypeVar("File", DataFile, ActiveFile, DataFile | ActiveFile)
+Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+DAY = timedelta(days=1)
+MEMORY = "512MB"
+"Beyond it DuckDB works on disk."
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What tells that two rows are the same event."""
+
+    columns: tuple[str, ...]
+    window: timedelta = DAY
+    "How far apart in time they may be."
+
+    def reach(self, days: Iterable[date]) -> set[date]:
+        """The days on which rows of the same events may lie."""
+        far = math.ceil(self.window / DAY)
+        return {day + timedelta(days=n) for day in set(days) for n in range(-far, far + 1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Thinned:
+    """Files without the rows that are stored already or come twice."""
+
+    files: list[DataFile]
+    dropped: Counter[str] = field(default_factory=Counter)
+    "Rows by prefix of their ids."
+
+
+def without_duplicates(
+    root: Path, fresh: Sequence[DataFile], stored: Sequence[ActiveFile | DataFile], key: Key, label: str
+) -> Thinned:
+    """The first that is stored stays; of those that come together the earliest, then the one with the least `tp_id`.
+
+    Rows that lack a part of the key are never duplicates. Memory is bounded: keys are compared by hash, and only
+    those whose hash is met twice are looked at themselves.
+    """
+    near = key.reach(file.day for file in fresh)
+    keyed = _with_key(root, fresh, key)
+    beside = _with_key(root, (file for file in stored if file.day in near), key)
+    if not keyed:
+        return Thinned(list(fresh))
+    with _connected() as con:
+        search = _Search(con, root, key, keyed, beside)
+        if not search.has_suspects():
+            return Thinned(list(fresh))
+        search.find_losers()
+        heads = con.execute(f"SELECT left(id, {PREFIX_LENGTH}), count(*) FROM losers GROUP BY ALL").fetchall()
+        touched = dict(con.execute("SELECT file, count(*) FROM losers GROUP BY ALL").fetchall())
+        kept: list[DataFile] = [file for file in fresh if file not in keyed]
+        for number, file in enumerate(keyed):
+            if number not in touched:
+                kept.append(file)
+            elif touched[number] < file.rows:
+                kept.append(_thinned(root, file, search.losers_of(number), f"{label}-unique-{number}"))
+    return Thinned(kept, Counter(dict(heads)))
+
+
+def vanished_days(
+    root: Path, gone: Sequence[ActiveFile], kept: Sequence[ActiveFile | DataFile], key: Key
+) -> list[date]:
+    """Days of rows whose key is in files that go and not in those that come in their place."""
+    before, after = _with_key(root, gone, key), _with_key(root, kept, key)
+    if not before:
+        return []
+    names = ", ".join(map(_quoted, key.columns))
+    filled = _filled(key)
+    with _connected() as con:
+        rest = f"SELECT {names} FROM {_scan(root, after)} WHERE {filled}" if after else None
+        outside = f"AND ({names}) NOT IN ({rest})" if rest else ""
+        sql = f"SELECT DISTINCT tp_timestamp::DATE FROM {_scan(root, before)} WHERE {filled} {outside}"
+        return [row[0] for row in con.execute(sql).fetchall()]
+
+
+class _Search:
+    def __init__(
+        self,
+        con: duckdb.DuckDBPyConnection,
+        root: Path,
+        key: Key,
+        fresh: Sequence[DataFile],
+        stored: Sequence[ActiveFile | DataFile],
+    ) -> None:
+        self.con, self.key = con, key
+        self.fresh, self.filled = _scan(root, fresh), _filled(key)
+        self.stored = _scan(root, stored) if stored else None
+        names = [_quoted(name) for name in key.columns]
+        self.hash = f"hash({', '.join(names)})"
+        self.parts = ", ".join(f"{name} AS k{n}" for n, name in enumerate(names))
+        self.same = " AND ".join(f"a.k{n} = b.k{n}" for n in range(len(names)))
+        self.keys = ", ".join(f"k{n}" for n in range(len(names)))
+        self.window = key.window // timedelta(microseconds=1)
+
+    def has_suspects(self) -> bool:
+        """Hashes that are met twice: among the new rows, or there and among those stored."""
+        run = self.con.execute
+        run(f"CREATE TABLE hashes AS SELECT {self.hash} AS h FROM {self.fresh} WHERE {self.filled}")
+        run("CREATE TABLE suspects AS SELECT h FROM hashes GROUP BY h HAVING count(*) > 1")
+        if self.stored is not None:
+            met = f"SELECT DISTINCT {self.hash} AS h FROM {self.stored} WHERE {self.filled}"
+            run(f"INSERT INTO suspects {met} AND h IN (SELECT h FROM hashes) EXCEPT SELECT h FROM suspects")
+        run("DROP TABLE hashes")
+        return bool(run("SELECT count(*) FROM suspects").fetchall()[0][0])
+
+    def find_losers(self) -> None:
+        """Fills `losers`: file, line, id."""
+        run = self.con.execute
+        suspect = f"WHERE {self.filled} AND {self.hash} IN (SELECT h FROM suspects)"
+        run(
+            f"CREATE TABLE rivals AS SELECT {self.parts}, epoch_us(tp_timestamp) AS us, tp_id AS id,"
+            f" file_index AS file, file_row_number AS line FROM {self.fresh} {suspect}"
+        )
+        run("CREATE TABLE losers (file UBIGINT, line BIGINT, id VARCHAR)")
+        if self.stored is not None:
+            run(f"CREATE TABLE met AS SELECT {self.parts}, epoch_us(tp_timestamp) AS us FROM {self.stored} {suspect}")
+            self._lose_to_stored()
+        self._lose_to_earlier()
+
+    def losers_of(self, file: int) -> Rows:
+        rows: Rows = self.con.execute("SELECT line FROM losers WHERE file = ?", [file]).fetchnumpy()["line"]
+        return rows
+
+    def _lose_to_stored(self) -> None:
+        # The nearest before and the nearest after: with a key that is the same in all rows a plain join would explode.
+        nearest = (
+            f"SELECT a.rowid AS number FROM rivals a ASOF JOIN met b ON {self.same} AND a.us {{}} b.us"
+            f" WHERE abs(a.us - b.us) <= {self.window}"
+        )
+        self.con.execute(f"CREATE TABLE late AS {nearest.format('>=')} UNION {nearest.format('<=')}")
+        self.con.execute(
+            "INSERT INTO losers SELECT file, line, id FROM rivals WHERE rowid IN (SELECT number FROM late)"
+        )
+        self.con.execute("DELETE FROM rivals WHERE rowid IN (SELECT number FROM late)")
+
+    def _lose_to_earlier(self) -> None:
+        """Of each key the first stays and takes the window after it; what lies beyond begins anew."""
+        run = self.con.execute
+        while run("SELECT count(*) FROM rivals").fetchall()[0][0]:
+            run(
+                f"CREATE OR REPLACE TABLE heads AS SELECT {self.keys}, min(struct_pack(us := us, id := id)) AS head"
+                f" FROM rivals GROUP BY {self.keys}"
+            )
+            joined = f"FROM rivals a JOIN heads b ON {self.same}"
+            run(
+                f"INSERT INTO losers SELECT a.file, a.line, a.id {joined}"
+                f" WHERE a.us <= b.head.us + {self.window} AND a.id <> b.head.id"
+            )
+            run(f"CREATE OR REPLACE TABLE rest AS SELECT a.* {joined} WHERE a.us > b.head.us + {self.window}")
+            run("DROP TABLE rivals")
+            run("ALTER TABLE rest RENAME TO rivals")
+
+
+@contextmanager
+def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
+    import duckdb
+
+    with tempfile.TemporaryDirectory(prefix="tailrace-unique-") as folder, duckdb.connect() as con:
+        con.execute("SET TimeZone = 'UTC'")
+        con.execute(f"SET memory_limit = '{MEMORY}'")
+        con.execute(f"SET temp_directory = '{folder}'")
+        con.execute("SET preserve_insertion_order = false")
+        yield con
+
+
+def _with_key(root: Path, files: Iterable[File], key: Key) -> list[File]:
+    """Files that have all columns of the key: in the others one of them is null throughout."""
+    found = []
+    for file in files:
+        with reading_file(root / file.path):
+            names = pq.read_schema(root / file.path).names
+        if all(name in names for name in key.columns):
+            found.append(file)
+    return found
+
+
+def _scan(root: Path, files: Sequence[DataFile | ActiveFile]) -> str:
+    paths = ", ".join("'" + f"{root}/{file.path}".replace("'", "''") + "'" for file in files)
+    return f"read_parquet([{paths}])"
+
+
+def _filled(key: Key) -> str:
+    return " AND ".join(f"{_quoted(name)} IS NOT NULL" for name in key.columns)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _thinned(root: Path, file: DataFile, losers: Rows, name: str) -> DataFile:
+    path = f"{file.path.rpartition('/')[0]}/{name}.parquet"
+    with reading_file(root / file.path), pq.ParquetFile(root / file.path) as source:
+        goes = np.zeros(source.metadata.num_rows, bool)
+        goes[losers] = True
+        sizes = [source.metadata.row_group(n).num_rows for n in range(source.num_row_groups)]
+        marks = [pa.chunked_array([pa.array(part)]) for part in np.split(goes, np.cumsum(sizes)[:-1])]
+        return copy_without(source, marks, root, path, file)
