@@ -178,13 +178,16 @@ def history(context: Context, name: str, output: str) -> None:
 
 @click.command("restore")
 @click.argument("name", metavar="TABLE.PARTITION", shell_complete=complete_partitions)
-@click.option("--at", required=True, metavar="VERSION|TIME", help="A version of `partition history`, or a time.")
+@click.option(
+    "--at", metavar="VERSION|TIME", help="A version of `partition history`, or a time; without it the last change goes."
+)
 @output_option
 @without_spark()
-def restore(context: Context, name: str, at: str, output: str) -> None:
-    """Bring a partition back to what it was.
+def restore(context: Context, name: str, at: str | None, output: str) -> None:
+    """Bring a partition back to what it was, without --at to what it was before its last change.
 
-    That is its rows, and what is known to be collected; other partitions are not touched.
+    That is its rows, and what is known to be collected; other partitions are not touched. A restoration is a change
+    too: the next one undoes it.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.settings import now, open_lake
@@ -193,11 +196,19 @@ def restore(context: Context, name: str, at: str, output: str) -> None:
 
     lake = open_lake(context)
     table, partition = _one(lake, name)
-    moment: int | datetime = int(at) if at.isdecimal() else parse_time(at, now())
+    moment: int | datetime
+    if at is None:
+        undone = undo.last_change(lake, table, partition)
+        moment = undone.version - 1
+    else:
+        undone, moment = None, int(at) if at.isdecimal() else parse_time(at, now())
     with held(lake, table, partition):
         version = undo.restore(lake, table, partition, moment)
     full = f"{table}.{partition}"
-    show_rows([{"name": full, "version": version, "rows": _rows(lake, full)}], ("name", "version", "rows"), output)
+    row: Row = {"name": full, "version": version, "rows": _rows(lake, full)}
+    if undone is not None:
+        row["undone"] = f"{undone.kind} of {undone.at:%Y-%m-%d %H:%M:%S}"
+    show_rows([row], tuple(row), output)
 
 
 def _one(lake: Lake, name: str) -> tuple[str, str]:

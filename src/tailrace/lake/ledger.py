@@ -117,6 +117,8 @@ class Known(NamedTuple):
     filtered: int = 0
     recipe: str | None = None
     duplicates: int = 0
+    at: datetime | None = None
+    "When it was read."
 
     @property
     def is_whole(self) -> bool:

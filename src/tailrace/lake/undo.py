@@ -16,7 +16,7 @@ from tailrace.core.errors import LakeError, UsageError
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.intents import decided_at
-from tailrace.lake.ledger import BEGIN, RESET, RESTORE, RESTORED
+from tailrace.lake.ledger import BEGIN, RESET, RESTORE, RESTORED, VOID
 from tailrace.lake.paths import Lake
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.runs import new_run_id
@@ -54,6 +54,16 @@ def history(lake: Lake, table: str, partition: str) -> list[Commit]:
             continue  # an intention: nothing to see, nothing to go back to
         kind, entries, files = segment.kind, segment.entries.num_rows, len(segment.files)
         found.append(Commit(commit["version"], _moment(commit["timestamp"]), kind, entries, files))
+    return found
+
+
+def last_change(lake: Lake, table: str, partition: str) -> Commit:
+    """The last one that changed what a partition holds."""
+    changes = (commit for commit in history(lake, table, partition) if commit.kind not in ("settle", VOID))
+    found = next(changes, None)
+    if found is None:
+        hint = "the log goes back as far as `tailrace partition history` shows"
+        raise UsageError(f"nothing is known to undo of {table}.{partition}", code="usage.nothing-to-undo", hint=hint)
     return found
 
 

@@ -118,7 +118,7 @@ class Listing:
     def _windows(self, source: Source, note: str, window: TimeRange, now: datetime, again: bool) -> list[TimeRange]:
         if source.late is None:
             return [window]
-        done = reach.settled(self.ledger, note)
+        done = reach.settled(self.ledger, note, now, source.late)
         windows = [window] if again else list(reach.still_to_list(window, done))
         later = reach.settling(windows, done, now, source.late)
         if later != done:

@@ -23,6 +23,7 @@ from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.recognise import Recognised, Recognition
 from tailrace.pipeline.report import PartitionReport
 from tailrace.sources.base import Asked
+from tailrace.sources.slices import is_slice
 from tailrace.sources.walk import file_uri
 
 LOOK_BACK = timedelta(days=30)
@@ -119,6 +120,8 @@ def listing_window(
     if asked.start is not None:
         return asked
     noted = [ledger.notes[name] for name in {"from", _begins(source)} & ledger.notes.keys()]
+    # A beginning that is still to come was noted by a clock that was wrong.
+    noted = [text for text in noted if text <= now.isoformat()]
     last = asked.end or now
     earliest = datetime(last.year, last.month, last.day) - back
     start = datetime.fromisoformat(min(noted)) if noted else earliest
@@ -143,17 +146,25 @@ def to_read(
     """What this run reads, by range of rows."""
     if overwrite:
         return all_again(found.listed.artifacts, known, asked, found.recipes)
-    return still_to_read(found.listed.seen, known, asked, found.recipes)
+    return still_to_read(found.listed.seen, known, asked, found.recipes, found.now)
 
 
 def still_to_read(
-    listed: Iterable[Wanted], known: dict[str, Known], asked: TimeRange, recipes: Sequence[str]
+    listed: Iterable[Wanted],
+    known: dict[str, Known],
+    asked: TimeRange,
+    recipes: Sequence[str],
+    now: datetime = datetime.max,
 ) -> dict[TimeRange, list[Wanted]]:
     """By range of rows: new artifacts, changed ones, and those that another range or recipe may give more of."""
     wanted: dict[TimeRange, list[Wanted]] = {}
     for item in listed:
         before = known.get(item.artifact.key)
-        rows = asked if before is None else _rows_to_read(item, before, asked, recipes[item.source])
+        rows: TimeRange | None = asked
+        if before is not None:
+            # A slice of time that seemed over to a clock that was ahead had not even begun.
+            unfinished = is_slice(item.artifact) and before.at is not None and before.at > now
+            rows = _hull(before, asked) if unfinished else _rows_to_read(item, before, asked, recipes[item.source])
         if rows is not None:
             wanted.setdefault(rows, []).append(_from_where(item, before, asked, recipes[item.source]))
     return wanted

@@ -28,10 +28,13 @@ def note_name(source: SourceSpec, recipe: str) -> str:
     return f"{_SETTLED}{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
-def settled(ledger: Ledger, name: str) -> Ranges:
-    """What the ledger says."""
+def settled(ledger: Ledger, name: str, now: datetime, late: timedelta) -> Ranges:
+    """What the ledger says; nothing can be settled by now that is not old enough: then a clock was wrong."""
     text = ledger.notes.get(name, "")
-    return tuple(_read(part) for part in text.split(",") if part)
+    last = _last(now, late)
+    ranges = [_read(part) for part in text.split(",") if part]
+    early = [r for r in ranges if r.start is None or r.start < last]
+    return tuple(TimeRange(r.start, min(r.end, last) if r.end else last) for r in early)
 
 
 def forgotten(ledger: Ledger) -> dict[str, str]:
@@ -61,14 +64,18 @@ def still_to_list(window: TimeRange, done: Ranges) -> Iterator[TimeRange]:
 
 def settling(windows: Iterable[TimeRange], done: Ranges, now: datetime, late: timedelta) -> Ranges:
     """What is settled once all that those windows hold is committed; whole days, so that it changes rarely."""
-    last = now - late
-    midnight = datetime(last.year, last.month, last.day)
+    midnight = _last(now, late)
     ranges = list(done)
     for window in windows:
         end = midnight if window.end is None else min(window.end, midnight)
         if window.start is None or window.start < end:
             ranges.append(TimeRange(window.start, end))
     return _joined(ranges)
+
+
+def _last(now: datetime, late: timedelta) -> datetime:
+    last = now - late
+    return datetime(last.year, last.month, last.day)
 
 
 def _joined(ranges: list[TimeRange]) -> Ranges:

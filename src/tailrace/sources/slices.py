@@ -20,6 +20,7 @@ Pairs = tuple[tuple[str, str], ...]
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 LOOK_BACK = 30 * DAY
+_WHOLE = "whole"
 _EPOCH = datetime(1970, 1, 1)
 _STAMP = "%Y-%m-%dT%H:%M:%SZ"
 
@@ -54,7 +55,7 @@ class Slicing:
             begin -= self.length
 
     def version(self, piece: Slice, now: datetime) -> str:
-        return "whole" if piece.end + self.settle <= now else _told(now)
+        return _WHOLE if piece.end + self.settle <= now else _told(now)
 
     def _begin(self, moment: datetime) -> datetime:
         return _EPOCH + (moment - _EPOCH) // self.length * self.length
@@ -104,6 +105,11 @@ def undated(kind: str, uri: str) -> Artifact:
 def named(address: str, asked: Pairs) -> str:
     """A URI; it never holds credentials."""
     return f"{address}?{urlencode(asked, quote_via=quote, safe=':,/')}" if asked else address
+
+
+def is_slice(artifact: Artifact) -> bool:
+    """Was it a slice that was over when it was listed?"""
+    return artifact.version == _WHOLE and artifact.day is not None
 
 
 def slice_of(artifact: Artifact) -> Slice | None:

@@ -78,6 +78,32 @@ def test_a_range_goes_and_comes_back(world: World) -> None:
     assert (row["rows"], count(world)) == (72, 72)
 
 
+def test_without_a_version_the_last_change_is_undone(world: World) -> None:
+    told(world, "delete", "p", "--to", f"{today()}T12:00:00", "--force")
+    (row,) = told(world, "restore", "p")
+    assert row["undone"].startswith("delete of ")
+    assert (row["rows"], count(world)) == (72, 72)
+    (row,) = told(world, "restore", "p")
+    assert row["undone"].startswith("restore of ")
+    assert count(world) == 12
+    told(world, "restore", "p")
+    (row,) = told(world, "delete", "p", "--force")
+    assert count(world) == 0
+    told(world, "restore", "p")
+    assert count(world) == 72
+
+
+def test_who_says_no_keeps_everything(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True, raising=False)
+    command = ["--home", str(world.home), "partition", "delete", "p", "--from", str(today())]
+    done = CliRunner().invoke(cli, command, input="n\n")
+    assert done.exit_code != 0
+    assert "24 rows in 1 days" in done.output
+    assert count(world) == 72
+    assert CliRunner().invoke(cli, command, input="y\n").exit_code == 0
+    assert count(world) == 48
+
+
 def test_a_disk_without_room_is_told_as_such_and_changes_nothing(world: World) -> None:
     """A limit on the size of files stands for the disk: every write fails."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -63,7 +63,11 @@ def test_every_day_is_settled_or_left(listed: list[tuple[int, int]], asked: tupl
         in_window, is_settled = window.touches(day), any(r.touches(day) for r in done)
         assert any(r.touches(day) for r in left) == (in_window and not is_settled)
     note = {"settled:x": reach.written(done)}
-    assert reach.settled(Ledger(notes=note), "settled:x") == done
+    assert reach.settled(Ledger(notes=note), "settled:x", moment, LATE) == done
+    # A clock that was ahead when it was written has settled nothing of the days to come.
+    earlier = moment - 5 * DAY
+    known = reach.settled(Ledger(notes=note), "settled:x", earlier, LATE)
+    assert known == tuple(reach.settling(done, (), earlier, LATE))
 
 
 @dataclass(frozen=True)
