@@ -6,11 +6,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 from tailrace.lake.identity import artifact_prefix
-from tailrace.sources.walk import file_uri
 
 START = datetime(2026, 10, 1)
 
@@ -42,7 +40,6 @@ class Row:
 class Oracle:
     """What is stored, by file; `window` in hours."""
 
-    folder: Path
     window: int = 24
     stored: list[Row] = field(default_factory=list)
     owed: set[str] = field(default_factory=set)
@@ -83,7 +80,7 @@ class Oracle:
         return {e.at.date() for e in [*self.left_out[name], *(r.event for r in self.stored if r.name == name)]}
 
     def _rows(self, name: str, held: list[Event]) -> list[Row]:
-        prefix = artifact_prefix(file_uri(str(self.folder / name)))
+        prefix = artifact_prefix(f"s3://logs/{name}")
         return [Row(event, (event.at, prefix, number), name) for number, event in enumerate(held)]
 
     def _has_twin(self, row: Row, others: Iterable[Row]) -> bool:

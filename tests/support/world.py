@@ -65,7 +65,11 @@ class World:
         hands = Hands()
         try:
             run = collecting.Collection(self.lake, config, options, lambda: None, Silent(), hands)  # type: ignore[arg-type,return-value]
-            return run.collect(specs)
+            try:
+                return run.collect(specs)
+            except BaseException:
+                run.abandon(patience=5)
+                raise
         finally:
             hands.dismiss()
             patch.undo()
