@@ -53,6 +53,17 @@ def test_what_changed_is_read_again() -> None:
     assert decided(Known("0", "partial", 1)) == ALL
 
 
+@pytest.mark.parametrize(
+    ("day", "hours", "again"), [(EARLY.date(), 1, True), (EARLY.date(), -1, False), (None, 1, False)]
+)
+def test_a_slice_that_was_over_by_a_clock_that_was_ahead_is_read_again(
+    day: date | None, hours: int, again: bool
+) -> None:
+    asked = Wanted(Artifact("http://x?from=a&to=b", 0, "whole", "http", day=day), 0)
+    before = {asked.artifact.uri: Known("whole", "ok", 1, at=NOW + timedelta(hours=hours), recipe="")}
+    assert bool(still_to_read([asked], before, ALL, [""], NOW)) is again
+
+
 def test_what_failed_is_tried_again() -> None:
     assert decided(Known("1", "failed", 1)) == ALL
 
