@@ -68,8 +68,7 @@ class Oracle:
         return sorted(((r.event.key, r.event.at, r.name) for r in self.stored), key=str)
 
     def _revived(self, gone: list[Row], kept: list[Row], files: Iterable[str]) -> set[str]:
-        present = {row.event.key for row in kept}
-        days = {row.event.at.date() for row in gone if row.event.key and row.event.key not in present}
+        days = {row.event.at.date() for row in gone if row.event.key and not self._has_twin(row, kept)}
         far = -(-self.window // 24)
         near = {day + timedelta(days=n) for day in days for n in range(-far, far + 1)}
         return {

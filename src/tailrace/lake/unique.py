@@ -86,17 +86,25 @@ def without_duplicates(
 def vanished_days(
     root: Path, gone: Sequence[ActiveFile], kept: Sequence[ActiveFile | DataFile], key: Key
 ) -> list[date]:
-    """Days of rows whose key is in files that go and not in those that come in their place."""
+    """Days of rows in files that go, of whose event no row is in those that come in their place."""
     before, after = _with_key(root, gone, key), _with_key(root, kept, key)
     if not before:
         return []
-    names = ", ".join(map(_quoted, key.columns))
-    filled = _filled(key)
+    parts = ", ".join(f"{_quoted(name)} AS k{n}" for n, name in enumerate(key.columns))
+    same = " AND ".join(f"gone.k{n} = {{0}}.k{n}" for n in range(len(key.columns)))
+    window = key.window // timedelta(microseconds=1)
     with _connected() as con:
-        rest = f"SELECT {names} FROM {_scan(root, after)} WHERE {filled}" if after else None
-        outside = f"AND ({names}) NOT IN ({rest})" if rest else ""
-        sql = f"SELECT DISTINCT tp_timestamp::DATE FROM {_scan(root, before)} WHERE {filled} {outside}"
-        return [row[0] for row in con.execute(sql).fetchall()]
+        for table, files in (("gone", before), ("kept", after)):
+            found = _scan(root, files) if files else f"{_scan(root, before)} LIMIT 0"
+            where = f"WHERE {_filled(key)}" if files else ""
+            con.execute(f"CREATE TABLE {table} AS SELECT {parts}, epoch_us(tp_timestamp) AS us FROM {found} {where}")
+        rows = con.execute(
+            f"SELECT DISTINCT make_timestamp(gone.us)::DATE FROM gone"
+            f" ASOF LEFT JOIN kept AS a ON {same.format('a')} AND gone.us >= a.us"
+            f" ASOF LEFT JOIN kept AS b ON {same.format('b')} AND gone.us <= b.us"
+            f" WHERE coalesce(gone.us - a.us > {window}, true) AND coalesce(b.us - gone.us > {window}, true)"
+        ).fetchall()
+    return [row[0] for row in rows]
 
 
 class _Search:

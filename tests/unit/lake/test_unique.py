@@ -116,7 +116,7 @@ def test_more_keys_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_days_of_what_is_gone_for_good(tmp_path: Path) -> None:
     day = 86_400
     gone = file(tmp_path, "gone", numbers(0, 3), [0, day, 2 * day])
-    kept = file(tmp_path, "kept", {"k": ["001", None]}, [5 * day, 0])
+    kept = file(tmp_path, "kept", {"k": ["001", None, "000"]}, [day + 9, 0, 5 * day])
     active = ActiveFile(gone.path, gone.size, "p", "default", gone.day)
     dates = [START.date() + timedelta(days=n) for n in (0, 2)]
     assert sorted(vanished_days(tmp_path, [active], [kept], KEY)) == dates
