@@ -15,6 +15,7 @@ PARTITION_COLUMNS = ("tp_partition", "tp_index", "tp_date")
 LONGEST_VALUE = 200
 "Bytes of an encoded value; file systems stop at 255 for the whole name, column included."
 _HASH_LENGTH = 16
+_NO_ROOT = re.compile(r"[\x00-\x1f\x7f\\]")
 _UNSAFE = re.compile(r"[\x00-\x7f]")
 _SAFE = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.")
 _NULLS = frozenset({None, "", "__HIVE_DEFAULT_PARTITION__"})
@@ -91,9 +92,9 @@ class Lake:
 
 def _plain(root: Path) -> Path:
     """Refuses what nothing could be stored in, before somebody takes it for an empty lake."""
-    if unquote(str(root)) != str(root):
+    if unquote(str(root)) != str(root) or _NO_ROOT.search(str(root)):
         raise LakeError(
-            "delta-rs takes %XX in the path of a table for an escaped character",
+            "delta-rs takes no %XX, backslash or control character in the path of a table",
             code="lake.bad-root",
             where=str(root),
             hint="name table, workspace and home with letters, digits, `-`, `_` and `.` only",

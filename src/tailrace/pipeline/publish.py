@@ -86,7 +86,7 @@ class Publisher:
             self.writer.commit(Change([], kind="settle", notes={**self.notes, **self.settles}))
 
     def _overwrite(self, window: TimeRange) -> None:
-        failed = [o for _, _, result in self.held for o in result.outcomes if o.status in ("failed", "later")]
+        failed = [o for _, _, result in self.held for o in result.outcomes if self._lacks(o)]
         if failed:
             why = f"{failed[0].uri}: {failed[0].reason}"
         elif not self.report.clean:
@@ -98,6 +98,12 @@ class Publisher:
             return
         message = f"nothing was overwritten, the earlier rows are kept: {why}"
         self.report.troubles.append(Trouble(self.report.name, message, "collect.not-overwritten"))
+
+    def _lacks(self, outcome: Outcome) -> bool:
+        """Less can be read of it than is stored: rows would go that nothing comes for."""
+        before = self.known.get(outcome.uri)
+        was_whole = before is not None and before.status == "ok"
+        return outcome.status in ("failed", "later") or (outcome.status == "partial" and was_whole)
 
     def _commit(self, done: Sequence[Done], cut: TimeRange | None = None) -> None:
         entries = [e for job, unit, result in done for e in self.entries(job, unit, result)]

@@ -44,7 +44,16 @@ def test_nul_is_refused() -> None:
     assert error.value.code == "lake.bad-directory-value"
 
 
-@pytest.mark.parametrize("lake", [Lake(Path("/h"), "my space"), Lake(Path("/h%20h")), Lake(Path("/h"), "a/b")])
+@pytest.mark.parametrize(
+    "lake",
+    [
+        Lake(Path("/h"), "my space"),
+        Lake(Path("/h%20h")),
+        Lake(Path("/h"), "a/b"),
+        Lake(Path("/h\\h")),
+        Lake(Path("/two\nlines")),
+    ],
+)
 def test_roots_that_delta_would_misread_are_refused(lake: Lake) -> None:
     for look in (lambda: lake.table_root("t"), lambda: lake.data_root):
         with pytest.raises(LakeError) as error:
