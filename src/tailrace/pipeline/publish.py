@@ -86,7 +86,8 @@ class Publisher:
             self.writer.commit(Change([], kind="settle", notes={**self.notes, **self.settles}))
 
     def _overwrite(self, window: TimeRange) -> None:
-        failed = [o for _, _, result in self.held for o in result.outcomes if self._lacks(o)]
+        read = ((a, o) for _, unit, result in self.held for a, o in zip(unit.artifacts, result.outcomes, strict=True))
+        failed = [outcome for artifact, outcome in read if self._lacks(artifact, outcome)]
         if failed:
             why = f"{failed[0].uri}: {failed[0].reason}"
         elif not self.report.clean:
@@ -99,9 +100,9 @@ class Publisher:
         message = f"nothing was overwritten, the earlier rows are kept: {why}"
         self.report.troubles.append(Trouble(self.report.name, message, "collect.not-overwritten"))
 
-    def _lacks(self, outcome: Outcome) -> bool:
+    def _lacks(self, artifact: Artifact, outcome: Outcome) -> bool:
         """Less can be read of it than is stored: rows would go that nothing comes for."""
-        before = self.known.get(outcome.uri)
+        before = self.known.get(artifact.key)
         was_whole = before is not None and before.status == "ok"
         return outcome.status in ("failed", "later") or (outcome.status == "partial" and was_whole)
 
