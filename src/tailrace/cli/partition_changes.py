@@ -176,7 +176,7 @@ def history(context: Context, name: str, output: str) -> None:
     show_rows(rows, HISTORY, output)
 
 
-@click.command("restore")
+@click.command("restore", short_help="Bring a partition back to what it was.")
 @click.argument("name", metavar="TABLE.PARTITION", shell_complete=complete_partitions)
 @click.option(
     "--at", metavar="VERSION|TIME", help="A version of `partition history`, or a time; without it the last change goes."
