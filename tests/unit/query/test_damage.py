@@ -37,10 +37,10 @@ def empty(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "number"),
-    [(cut, 0), (cut, 1), (cut, 2), (empty, 0), (empty, 2), (Path.unlink, 0), (Path.unlink, 1)],
+    [(cut, 0), (cut, 1), (cut, 2), (empty, 0), (empty, -1), (Path.unlink, 0), (Path.unlink, 1)],
 )
 def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], number: int) -> None:
-    path = filled.lake.table_root("nginx_access_log") / "_delta_log" / f"{number:020d}.json"
+    path = sorted((filled.lake.table_root("nginx_access_log") / "_delta_log").glob("*.json"))[number]
     damage(path)
     made = Engine(filled.lake)
     with pytest.raises(QueryError) as raised:
