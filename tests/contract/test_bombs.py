@@ -86,12 +86,13 @@ def test_what_compresses_well_is_no_bomb(inbox: Inbox, monkeypatch: pytest.Monke
 def test_a_zip_within_takes_space_in_proportion(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Zip files cannot be read from a stream: those inside of others are put aside, and that counts too."""
     monkeypatch.setattr("tailrace.formats.compression._BOMB_SIZE", 4 * MEGABYTE)
-    written = 0
+    written: list[int] = []
     made = tempfile.TemporaryFile
 
     def counted(*args: object, **more: object) -> object:
         file = made()
-        write = file.write
+        write, number = file.write, len(written)
+        written.append(0)
 
         class Counted:
             def __getattr__(self, name: str) -> object:
@@ -104,8 +105,7 @@ def test_a_zip_within_takes_space_in_proportion(inbox: Inbox, monkeypatch: pytes
                 file.close()
 
             def write(self, data: bytes) -> int:
-                nonlocal written
-                written += len(data)
+                written[number] += len(data)
                 return write(data)
 
         return Counted()
@@ -115,4 +115,4 @@ def test_a_zip_within_takes_space_in_proportion(inbox: Inbox, monkeypatch: pytes
     data = zipped({"inner.zip": padded})
     inbox.put("a.zip", data)
     assert inbox.collect().failed == 1
-    assert 0 < written <= 500 * len(data) + 4 * MEGABYTE
+    assert 0 < max(written) <= 500 * len(data) + 4 * MEGABYTE
