@@ -63,9 +63,12 @@ def test_a_directory_that_vanishes(inbox: Inbox) -> None:
     inbox.put("gone/b.log", lines(2))
     between(inbox.world, lambda: shutil.rmtree(inbox.folder / "gone"))
     report = inbox.collect()
-    assert sorted(Path(t.where).name for t in report.troubles) == ["a.log", "b.log"]
-    assert all("no such file" in t.message for t in report.troubles)
-    assert (report.failed, report.counts.stored) == (2, 0)
+    assert sorted(Path(t.where).name for t in report.advice) == ["a.log", "b.log"]
+    assert all("no such file" in t.message and t.code == "source.gone" for t in report.advice)
+    assert (report.clean, report.failed, report.counts.stored) == (True, 0, 0)
+    between(inbox.world, lambda: None)
+    inbox.put("back/a.log", lines(2))
+    assert inbox.collect().counts.stored == 2
 
 
 def test_a_path_that_does_not_exist(world: World, tmp_path: Path) -> None:

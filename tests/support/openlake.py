@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from pathlib import Path
@@ -43,9 +44,9 @@ def make_lake(home: Path, folder: Path) -> str:
         f'partition "app" "odd name" {{\n tp_index = "host"\n {source}\n}}'
     )
     _put(folder / "a.jsonl", range(40))
-    _put(folder / "b.jsonl", range(40, 60))
+    _put(folder / "b.jsonl.gz", range(40, 60))
     assert all(report.clean for report in world.collect())
-    _put(folder / "b.jsonl", range(100, 130))
+    _put(folder / "b.jsonl.gz", range(100, 130))
     _put(folder / "c.jsonl", range(200, 210), late=7)
     assert all(report.clean for report in world.collect())
     assert world.query(FACTS.format("app")) == [EXPECTED]
@@ -57,5 +58,6 @@ def make_lake(home: Path, folder: Path) -> str:
 def _put(file: Path, numbers: range, **more: object) -> None:
     file.parent.mkdir(exist_ok=True)
     events = ({"ts": f"2024-05-{1 + n % 3:02}T10:00:00Z", "n": n, "host": HOSTS[n % 5], **more} for n in numbers)
-    file.write_text("".join(json.dumps(event) + "\n" for event in events))
+    text = "".join(json.dumps(event) + "\n" for event in events).encode()
+    file.write_bytes(gzip.compress(text) if file.suffix == ".gz" else text)
     os.utime(file, (numbers.start, numbers.start))

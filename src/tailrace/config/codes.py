@@ -39,6 +39,7 @@ CODES = {
     # references
     "config.dangling-reference": "A reference to a block that does not exist.",
     "config.unknown-table": "There is no such table.",
+    "config.unknown-partition": "A partition of the lake has no block any more.",
     "config.unknown-source": "There is no such kind of source.",
     "config.unknown-argument": "A source takes no such argument.",
     "config.unknown-format": "There is no such format.",

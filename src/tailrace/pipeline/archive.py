@@ -93,7 +93,7 @@ class Archive:
         if os.environ.get("TAILRACE_ARCHIVE", "") == "off" or not self.wanted():
             return
         with contextlib.suppress(OSError):
-            subprocess.Popen(
+            training = subprocess.Popen(
                 [sys.executable, "-m", "tailrace.pipeline.training", str(self.java.home), str(int(compiled))],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -101,6 +101,7 @@ class Archive:
                 cwd="/",
                 start_new_session=True,
             )
+            training.returncode = 0  # nobody waits for it, and Python need not say so
 
     @contextlib.contextmanager
     def draft(self) -> Iterator[Path | None]:

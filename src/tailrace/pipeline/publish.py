@@ -24,6 +24,7 @@ from tailrace.pipeline.notes import after_failure, marked, moved, read_on
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.recognise import Recognised
 from tailrace.pipeline.report import PartitionReport, Trouble
+from tailrace.sources.base import GONE
 
 SHRUNK = "data.shrunk-artifact"
 OTHER_CONTENT = "data.other-content"
@@ -213,9 +214,18 @@ class Publisher:
             outcome.counts.duplicates = duplicates.get(artifact.key, 0)
             outcome.counts.stored -= outcome.counts.duplicates
             report.counts.add(outcome.counts)
-            if outcome.status not in ("ok", "later"):
+            if outcome.status == "later":
+                self._note_missed(artifact, outcome)
+            elif outcome.status != "ok":
                 self._trouble(artifact, outcome)
             self._note_shrunk(artifact, outcome)
+
+    def _note_missed(self, artifact: Artifact, outcome: Outcome) -> None:
+        """Rotation takes files away at any time; whoever deleted one should know that it was not read."""
+        if outcome.code == GONE:
+            message = "no such file any more: renamed or deleted after it was listed, and not read"
+            hint = "if it was renamed, the next run reads it"
+            self.report.advice.append(Trouble(artifact.location, message, GONE, hint))
 
     def _trouble(self, artifact: Artifact, outcome: Outcome) -> None:
         failed = outcome.status == "failed"

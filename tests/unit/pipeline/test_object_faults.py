@@ -122,7 +122,7 @@ def test_a_denied_object_is_recorded_and_tried_again_and_its_day_commits(world: 
     server.faults[BAD] = [403] * 50
     report = collected(world)
     assert (report.counts.stored, report.failed) == (ROWS - 20, 1)
-    assert [(t.where, t.code) for t in report.troubles] == [(BAD, "data.failed-artifact")]
+    assert [(t.where, t.code) for t in report.troubles] == [(BAD, "source.denied")]
     assert "access denied" in report.troubles[0].message
     assert world.query("select count(distinct tp_date) from nginx_access_log") == [(1,)]
     server.faults.clear()
