@@ -6,6 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,8 @@ ahead.
 
 
 def keep(path: Path, results: list[Result]) -> None:
-    """Store results beside those of engines that were not run this time."""
-    earlier: list[Result] = json.loads(path.read_text())["results"] if path.exists() else []
-    fresh = {(r["engine"], r["form"]) for r in results}
-    merged = results + [r for r in earlier if (r["engine"], r["form"]) not in fresh]
-    path.write_text(json.dumps({"machine": machine(), "results": merged}, indent=1) + "\n")
+    """Store what ran side by side; figures of other runs do not belong in the same table."""
+    path.write_text(json.dumps({"machine": machine(), "results": results}, indent=1) + "\n")
 
 
 def keep_named(name: str, key: str, results: list[Result]) -> None:
@@ -71,7 +69,14 @@ def machine() -> dict[str, Any]:
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "versions": versions,
+        "commit": commit(),
     }
+
+
+def commit() -> str:
+    """Which state of Tailrace was measured."""
+    asked = ["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 def _lines(path: str) -> list[str]:
@@ -135,11 +140,13 @@ def write() -> None:
     text = [INTRO]
     by_job: dict[str, dict[int, list[Result]]] = {}
     facts: dict[str, Any] = {}
+    commits: dict[tuple[str, int], str] = {}
     for path in sorted(RESULTS.glob("*-*x.json")):
         content = json.loads(path.read_text())
         facts = content["machine"]
         first = content["results"][0]
         by_job.setdefault(first["job"], {})[first["scale"]] = content["results"]
+        commits[first["job"], first["scale"]] = facts["commit"]
     if facts:
         versions = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
         text.append(
@@ -148,7 +155,7 @@ def write() -> None:
         )
     for job, by_scale in by_job.items():
         for scale in sorted(by_scale):
-            text += [f"## {job} {scale}×\n", *_table(by_scale[scale]), ""]
+            text += [f"## {job} {scale}×\n", f"Measured on {commits[job, scale]}.\n", *_table(by_scale[scale]), ""]
         if len(by_scale) > 1:
             text += [*_scaling(by_scale), ""]
     startup = RESULTS / "startup.json"
