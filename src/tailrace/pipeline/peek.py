@@ -120,7 +120,7 @@ class Peeks:
 
     @contextmanager
     def open(self, item: Wanted) -> Iterator[Peek | None]:
-        """None: it cannot be opened, for reasons that whoever reads it will tell."""
+        """None: it cannot be opened, or another file has taken its place; whoever reads it will tell."""
         try:
             raw = self._sources[item.source].open(item.artifact)
         except SourceError:
@@ -128,7 +128,7 @@ class Peeks:
             return
         with raw:
             try:
-                peek = Peek(raw, item)
+                peek = Peek(raw, item) if str(os.fstat(raw.fileno()).st_ino) == item.artifact.node else None
             except (SourceError, CorruptStream):
                 peek = None
             yield peek

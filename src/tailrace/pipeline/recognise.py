@@ -147,9 +147,11 @@ class Recognition:
             begins = goes_on(self.formats[item.source], before, after, final=True)
             self._take(item, key, _resume(file, packed=not peek.is_plain) if begins or not after else None)
             return True
-        # A copy that was made before all that was read had been written has nothing new.
+        # A copy that was made before all that was read had been written has nothing new. That it is one is certain
+        # only where the log itself is still written to: what begins alike and lies elsewhere may be another file.
+        is_copy = file.uri != item.artifact.uri and file.uri in self.listed
         named = len(peek.head) >= LEAD and _family(file.uri) == _family(item.artifact.uri)
-        short = named and peek.text_ends_before(file.offset or 0)
+        short = is_copy and named and peek.text_ends_before(file.offset or 0)
         if short:
             self._take(item, key, NOTHING_MORE)
         return short

@@ -48,6 +48,9 @@ class FileReading:
         self._raw, self._artifact, self._format = raw, artifact, fmt
         self._read_at = reader(raw)
         self._began = os.fstat(raw.fileno())
+        if str(self._began.st_ino) != artifact.node:
+            # Rotated since it was listed: under its other name the same file would be read a second time.
+            raise Changed
         self._trace = Trace()
         self._growing: Growing | None = None
         self._edge = b""
