@@ -15,7 +15,7 @@ from datetime import date
 from commandline import Home, heeds_interrupts
 from logfiles import access_lines, write
 
-ROWS = 400_000
+ROWS = 1_200_000
 CONFIG = """
 partition "nginx_access_log" "web" {
   source "file" { paths = ["LOGS/web"] }
@@ -64,7 +64,7 @@ def test_progress_is_shown_while_a_task_works(home: Home, tmp_path) -> None:
     seen = [int(found[1].replace(",", "")) for line in large if (found := re.search(r"([\d,]+) rows(?!/)", line))]
     assert [rows for rows in seen if 0 < rows < ROWS], "rows are counted within a file, before its commit"
     assert seen == sorted(seen)
-    assert any(re.search(r"[\d,]+ rows/s +[\d.]+ s left", line) for line in large), large
+    assert any(re.search(r"[\d,]+ rows/s +[\d.]+ s left", line) for line in large), "\n".join(large)
     assert any(re.search(r"\d/1 artifacts +[\d.]+ MB/[\d.]+ MB", line) for line in large), large
     assert any("1 quarantined" in line for line in lines if ".small" in line)
     first_done = next(n for n, line in enumerate(lines) if "✓" in line or "!" in line)

@@ -116,8 +116,8 @@ def test_killed_while_the_ledger_is_folded(world, monkeypatch, action, step):
     """The commit has been made: a fold that is missing, or one too many, changes nothing."""
     reference = copied(world.home, world.home.with_name("reference"))
     change(reference, action)
-    killed(world.home, action, step, FOLD_EVERY="3")
-    monkeypatch.setattr(segments, "FOLD_EVERY", 3)
+    killed(world.home, action, step, FOLD_EVERY="4")
+    monkeypatch.setattr(segments, "FOLD_EVERY", 4)
     assert stored(world.home) == stored(reference.home)
     for each in (world, reference):
         change(each, "collect")
