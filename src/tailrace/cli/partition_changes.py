@@ -44,8 +44,9 @@ def delete(
 ) -> None:
     """Delete rows of partitions, configured or orphaned.
 
-    With a range, its rows go and later collections do not bring them back. Without one, all rows go and the next
-    collection begins anew. `partition restore` undoes either until the files are removed for good.
+    With a range, its rows go, and come back only with an artifact that is read again: one that changed, or of which
+    a changed configuration may give more. Without a range all rows go and the next collection begins anew.
+    `partition restore` undoes either until the files are removed for good.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.settings import now, open_lake
