@@ -35,7 +35,7 @@ ahead.
   data are not kept.
 - The figures of Tailrace in *vpc 16×* are from the runs that alternated with ClickHouse's `same`; those that alternated
   with the other engines took 18.0, 18.6 and 21.8 s.
-- Tables of *0ea9f78* hold rows of several sessions of runs, each beside Tailrace at that time; their commit, and that of
+- Tables of *0ea9f78* hold rows of several rounds of runs, each beside Tailrace at that time; their commit, and that of
   the tables at 1×, was noted afterwards. The ones at 1× were measured while other work on the machine waited, as far as
   it kept to that.
 - What an engine wrote is read back and compared with what was generated; *wrong* names the sums that differ.
