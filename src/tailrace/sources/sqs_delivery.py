@@ -192,7 +192,10 @@ class SqsDelivery:
 
     def _in_batches(self, call: str, entries: Sequence[dict[str, object]]) -> None:
         parts = [entries[at : at + _BATCH] for at in range(0, len(entries), _BATCH)]
-        if parts:
+        if len(parts) <= _AT_ONCE:
+            for part in parts:
+                self._ask(call, Entries=part)
+        else:
             with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sqs") as pool:
                 list(pool.map(lambda part: self._ask(call, Entries=part), parts))
 
