@@ -83,7 +83,7 @@ def test_nothing_is_left_behind_by_a_corrupt_file(inbox: Inbox, monkeypatch: pyt
     data[-6] ^= 0xFF
     inbox.put("a.log.gz", bytes(data))
     inbox.collect()
-    root = inbox.world.lake.table_root(NGINX)
+    root = inbox.world.lake.table_root(NGINX).path
     assert len(list(root.rglob("*.parquet"))) == 1
 
 

@@ -142,7 +142,7 @@ def test_the_lake_as_a_source_gives_nothing(inbox: Inbox) -> None:
     inbox.put("a.log", lines(2))
     inbox.collect()
     linked = inbox.folder / "linked"
-    linked.symlink_to(inbox.world.lake.data_root)
-    for place in (inbox.world.lake.data_root, linked, *inbox.world.lake.data_root.rglob("*.parquet")):
+    linked.symlink_to(inbox.world.lake.data_root.path)
+    for place in (inbox.world.lake.data_root.path, linked, *inbox.world.lake.data_root.path.rglob("*.parquet")):
         report = inbox.world.collect_one(NGINX, str(place))
         assert (report.discovered, [note.code for note in report.advice]) == (0, ["source.own-files"])

@@ -120,7 +120,7 @@ def test_a_full_disk(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
     (trouble,) = report.troubles
     assert "No space left on device" in trouble.message
     assert trouble.code == "collect.rolled-back"
-    root = inbox.world.lake.table_root(NGINX)
+    root = inbox.world.lake.table_root(NGINX).path
     assert not list(root.rglob("*.parquet"))
     monkeypatch.undo()
     (report,) = inbox.world.collect()

@@ -129,7 +129,7 @@ def test_index_values_that_are_odd_names(trail: Inbox) -> None:
         assert index == short or (cut and index[:40] == account[:40])
     ((reason, _, _),) = trail.refused()
     assert "NUL" in reason
-    root = trail.world.lake.table_root(CLOUDTRAIL)
+    root = trail.world.lake.table_root(CLOUDTRAIL).path
     assert all(p.is_relative_to(root / "tp_partition=p") for p in root.rglob("*.parquet"))
 
 

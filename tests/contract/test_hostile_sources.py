@@ -144,7 +144,7 @@ def test_an_index_from_a_path_leads_nowhere_else(world: World, server: BucketSer
     (report,) = world.collect(window=TimeRange(datetime(2015, 5, 1), datetime(2015, 6, 1)))
     assert report.counts.stored == 2 * len(TENANTS), report.troubles
     assert outside(world) == before
-    root = world.lake.table_root(NGINX)
+    root = world.lake.table_root(NGINX).path
     assert all(root in path.resolve().parents for path in root.rglob("*.parquet"))
     stored = dict(world.query("select tp_index, count(*) from nginx_access_log group by all"))
     assert sorted(stored.values()) == [2] * len(TENANTS)

@@ -21,7 +21,8 @@ from world import World
 
 from tailrace.cli.main import cli
 from tailrace.core import ConfigError, TimeRange
-from tailrace.lake import commit, objects
+from tailrace.lake import commit
+from tailrace.lake.place import LocalPlace
 from tailrace.lake.undo import erase
 from tailrace.pipeline import write as writing
 
@@ -76,7 +77,7 @@ def test_time_means_event_time(world: World, tmp_path: Path) -> None:
     days = [date(1970, 1, 1), date(1999, 12, 31), date(2024, 2, 29), date(2090, 1, 1)]
     assert [day for day, _ in world.query(sql)] == days
     assert {came for _, came in world.query(sql)} == {datetime.now(UTC).date()}
-    assert len(list(world.lake.table_root("event").rglob("tp_date=*"))) == 4
+    assert len(list(world.lake.table_root("event").path.rglob("tp_date=*"))) == 4
 
 
 def test_state_is_ranges_committed_with_the_data(world: World, tmp_path: Path) -> None:
@@ -151,24 +152,25 @@ def test_files_are_written_before_they_are_published(
 ) -> None:
     """Data, then the intent under another name, then the commit: at no step can half a file be read."""
     order: list[str] = []
-    closing, staging = writing.LakeWriter._close, objects._stage
+    closing, staging = writing.LakeWriter._close, LocalPlace._stage
     publishing = commit.PartitionWriter._publish
 
     def close(self: object, key: object) -> None:
         closing(self, key)  # type: ignore[arg-type]
         order.append("data")
 
-    def stage(path: Path, data: bytes, owner: str) -> Path:
+    def stage(self: LocalPlace, name: str, data: bytes, owner: str) -> str:
+        path = self.path / name
         assert not path.exists() or path.suffix == ".json"
         order.append(f"staged {path.suffix}")
-        return staging(path, data, owner)
+        return staging(self, name, data, owner)
 
     def publish(*args: object, **more: object) -> None:
         order.append("commit")
         publishing(*args, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(writing.LakeWriter, "_close", close)
-    monkeypatch.setattr(objects, "_stage", stage)
+    monkeypatch.setattr(LocalPlace, "_stage", stage)
     monkeypatch.setattr(commit.PartitionWriter, "_publish", publish)
     jsonl(tmp_path / "a.jsonl", {"at": "2024-05-01T10:00:00Z", "n": 1})
     configure(world, tmp_path / "a.jsonl")
@@ -231,10 +233,10 @@ def test_own_metadata_lies_outside_the_data(world: World, tmp_path: Path) -> Non
     jsonl(tmp_path / "a.jsonl", {"at": "2024-05-01T10:00:00Z", "n": 1}, {"n": 2})
     configure(world, tmp_path / "a.jsonl")
     world.collect()
-    data, meta = world.lake.data_root, world.lake.meta_root
+    data, meta = world.lake.data_root.path, world.lake.meta_root.path
     assert not meta.is_relative_to(data)
     assert not data.is_relative_to(meta)
-    kinds = {path.suffix for path in world.lake.table_root("event").glob("tp_partition=*/**/*") if path.is_file()}
+    kinds = {path.suffix for path in world.lake.table_root("event").path.glob("tp_partition=*/**/*") if path.is_file()}
     assert kinds == {".parquet"}
     assert {path.name for path in meta.iterdir()} >= {"ledger", "quarantine"}
 
@@ -246,7 +248,7 @@ def test_export_has_no_limit_and_other_engines_open_the_files(world: World, tmp_
     world.collect()
     shown = run(world, "query", "select n from event", "--output", "csv")
     assert sum(int(row["n"]) for row in csv.DictReader(io.StringIO(shown.stdout))) == count * (count - 1) // 2
-    files = str(world.lake.table_root("event") / "tp_partition=p" / "**" / "*.parquet")
+    files = str(world.lake.table_root("event").path / "tp_partition=p" / "**" / "*.parquet")
     assert duckdb.sql(f"select count(*), sum(n) from '{files}'").fetchall() == [(count, count * (count - 1) // 2)]
 
 

@@ -39,7 +39,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> World:
 def test_exported_rows_are_collected_alike(name: str, demo: World, world: World, tmp_path: Path) -> None:
     table = find_table(name)
     assert table is not None
-    logs = DeltaTable(demo.lake.table_root(name)).to_pyarrow_dataset()
+    logs = DeltaTable(demo.lake.table_root(name).path).to_pyarrow_dataset()
     exported = tmp_path / "exported.jsonl"
     nested = [column.name for column in table.columns if column.type == "json"]
     changes = [*(f"{column}::json as {column}" for column in nested), AS_THE_LOG_WRITES.get(name, "'' as tp_tags")]

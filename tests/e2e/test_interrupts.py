@@ -111,7 +111,7 @@ def test_while_a_task_reads(home: Home, world: World, tmp_path) -> None:
         done = interrupted(process, signal.SIGINT)
     assert [p["rows"]["stored"] for p in json.loads(done.out)["partitions"]] == [0]
     assert not stored(home.path)
-    assert list(world.lake.meta_root.glob("runs/*/*/*.json")), "a task may still write: the next run looks"
+    assert list(world.lake.meta_root.path.glob("runs/*/*/*.json")), "a task may still write: the next run looks"
     assert_completed_by_the_next(world, home, 150_000)
 
 
@@ -123,7 +123,7 @@ def test_while_a_day_is_committed(home: Home, world: World, tmp_path, step: str)
         done = interrupted(process, signal.SIGINT, signal.SIGCONT)
     assert [p["rows"]["stored"] for p in json.loads(done.out)["partitions"]] == [100]
     assert stored(home.path).total() == 100
-    assert not list(world.lake.meta_root.glob("runs/*/*/*.json"))
+    assert not list(world.lake.meta_root.path.glob("runs/*/*/*.json"))
     assert_completed_by_the_next(world, home, 100)
 
 

@@ -61,7 +61,7 @@ def write_day(lake: Lake, partition: str, run: str, day: date, uris: dict[str, s
         columns = [versions, ids, [partition] * count, ["default"] * count, [stored] * count]
         rows = pa.table(columns, schema=SCHEMA)
         path = f"{data_path(partition, None, stored)}/{run}-{day}-{half}.parquet"
-        target = lake.table_root(TABLE) / path
+        target = lake.table_root(TABLE).path / path
         target.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(rows, target, row_group_size=16)
         metadata = pq.read_metadata(target)
@@ -84,7 +84,7 @@ def quarantine_day(lake: Lake, partition: str, run: str, day: date, uris: dict[s
     name = f"{run}-{day}.parquet"
     rows = [{"uri": uri, "raw": version.encode(), "run": run, "day": day} for uri, version in uris.items()]
     table = pa.Table.from_pylist(rows, QUARANTINE_SCHEMA)
-    write_quarantine(lake.meta("quarantine", TABLE, partition) / name, table)
+    write_quarantine(lake.meta("quarantine", TABLE, partition), name, table)
     return name
 
 

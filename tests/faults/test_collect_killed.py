@@ -107,13 +107,13 @@ def test_killed_while_recovering(home, wreck, world, undisturbed, step):
 def test_a_dead_run_is_forgotten_in_time(home, wreck, world, undisturbed):
     shutil.copytree(wreck, home.path, dirs_exist_ok=True)
     collect_the_rest(world, undisturbed, home)
-    manifests = list((Lake(home.path).meta_root / "runs").rglob("*.json"))
+    manifests = list((Lake(home.path).meta_root.path / "runs").rglob("*.json"))
     assert manifests, "tasks of the dead run may still be writing"
     for manifest in manifests:
         content = json.loads(manifest.read_text())
         manifest.write_text(json.dumps(content | {"swept": content["swept"] - LATE_WRITERS - 1}))
     collect_the_rest(world, undisturbed, home)
-    assert not list((Lake(home.path).meta_root / "runs").rglob("*.json"))
+    assert not list((Lake(home.path).meta_root.path / "runs").rglob("*.json"))
 
 
 @pytest.mark.parametrize("step", ["manifest-written", "segment-written"])
@@ -121,7 +121,7 @@ def test_a_sleeper_that_was_recovered_over_loses(home, world, undisturbed, step)
     """Stopped before its commit, its locks taken away, woken when another has done the work."""
     with killed_afterwards(home.start("collect", TAILRACE_STOP_AT=step)) as sleeper:
         wait_for(lambda: is_stopped(sleeper))
-        for lock in (Lake(home.path).meta_root / "locks").rglob("lock"):
+        for lock in (Lake(home.path).meta_root.path / "locks").rglob("lock"):
             lock.unlink()
         collect_the_rest(world, undisturbed, home)
         sleeper.send_signal(signal.SIGCONT)

@@ -46,7 +46,7 @@ def stored(home: Path, partition: str = "main") -> Rows:
     found: Rows = Counter()
     for file in seen.files.select(["path", "tp_partition"]).to_pylist():
         if file["tp_partition"] == partition:
-            rows = pq.ParquetFile(seen.root / file["path"]).read(columns=["tp_id", "version"])
+            rows = pq.ParquetFile(seen.root.path / file["path"]).read(columns=["tp_id", "version"])
             found.update(zip(*(c.to_pylist() for c in rows.columns), strict=True))
     return found
 
@@ -54,7 +54,7 @@ def stored(home: Path, partition: str = "main") -> Rows:
 def check_clean(home: Path, partition: str = "main") -> None:
     """No file that was never committed, and a ledger that says what the data hold."""
     lake = Lake(home)
-    root = lake.table_root(TABLE)
+    root = lake.table_root(TABLE).path
     committed = set()
     for log in sorted((root / "_delta_log").glob("*.json")):
         actions = map(json.loads, log.read_text().splitlines())
@@ -63,7 +63,7 @@ def check_clean(home: Path, partition: str = "main") -> None:
     assert on_disk <= committed
     ledger = read_ledger(lake, TABLE, partition)
     assert sum(ledger.entries.column("rows").to_pylist()) == stored(home, partition).total()
-    quarantine = {p.name for p in lake.meta("quarantine", TABLE, partition).iterdir()}
+    quarantine = {p.name for p in lake.meta("quarantine", TABLE, partition).path.iterdir()}
     assert quarantine == set(ledger.quarantine)
     assert read_quarantine(lake, TABLE, partition, ["uri", "raw"]).num_rows == len(ledger.entries)
 

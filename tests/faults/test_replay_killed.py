@@ -70,7 +70,7 @@ def test_killed_replaying(copied: World, undisturbed: tuple[Rows, Rows], step: s
     assert replayed(copied).stored == (0 if done else 6)
     assert counts(copied) == (6, 1)
     assert (stored(copied), refused(copied)) == undisturbed
-    names = {path.name for path in copied.lake.meta("quarantine", "events", "p").iterdir()}
+    names = {path.name for path in copied.lake.meta("quarantine", "events", "p").path.iterdir()}
     assert len(names) <= 2  # what was refused at first, and what is left of it
 
 
@@ -103,7 +103,7 @@ def test_a_sleeper_loses_to_a_collection(copied: World) -> None:
         while Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
             assert time.monotonic() < deadline
             time.sleep(0.01)
-        (copied.lake.meta("locks", "events", "p") / "lock").unlink()
+        (copied.lake.meta("locks", "events", "p").path / "lock").unlink()
         assert copied.collect()[0].done == 2
         sleeper.send_signal(signal.SIGCONT)
         out, err = sleeper.communicate(timeout=60)

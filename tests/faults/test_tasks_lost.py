@@ -88,8 +88,9 @@ def test_a_twin_that_is_given_up_harms_nobody(tmp_path: Path) -> None:
     assert report.clean
     assert stored(world.home).total() == 3 * 40
     check(world.home, *PLACE)
-    (manifest,) = (world.lake.meta("runs", *PLACE)).iterdir()
-    late = world.lake.table_root(PLACE[0]) / f"tp_partition=web/tp_index=default/{manifest.stem}-00000-0-late.parquet"
+    (manifest,) = world.lake.meta("runs", *PLACE).path.iterdir()
+    directory = world.lake.table_root(PLACE[0]).path / "tp_partition=web" / "tp_index=default"
+    late = directory / f"{manifest.stem}-00000-0-late.parquet"
     late.write_bytes(b"written by a twin when all was over")
     world.run = Failing()
     assert all(report.clean for report in world.collect())

@@ -12,6 +12,7 @@ from tailrace.lake.identity import PREFIX_LENGTH, artifact_prefix
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.ledger import keys
 from tailrace.lake.paths import Lake, partition_path
+from tailrace.lake.place import Place
 from tailrace.lake.segments import read_segment, segment_numbers
 from tailrace.lake.snapshot import snapshot, tables
 
@@ -25,7 +26,8 @@ def stored(home: Path) -> Rows:
     for table in tables(lake):
         seen = snapshot(lake, table)
         for file in seen.files.select(["path", "tp_partition"]).to_pylist():
-            ids = pq.ParquetFile(seen.root / file["path"]).read(columns=["tp_id"]).column("tp_id")
+            with seen.root.open(file["path"]) as opened:
+                ids = pq.ParquetFile(opened).read(columns=["tp_id"]).column("tp_id")
             found.update((f"{table}.{file['tp_partition']}", value) for value in ids.to_pylist())
     return found
 
@@ -34,23 +36,24 @@ def check(home: Path, table: str, partition: str) -> None:
     """Every data and quarantine file is named by the log or the ledger, and both tell the same rows."""
     lake = Lake(home)
     root = lake.table_root(table)
-    on_disk = {str(p.relative_to(root)) for p in (root / partition_path(partition)).rglob("*.parquet")}
+    on_disk = {path for path in root.walk(partition_path(partition)) if path.endswith(".parquet")}
     assert on_disk <= _committed(root), "a file that no commit ever named"
     ledger = read_ledger(lake, table, partition)
     told = zip(keys(ledger.entries).to_pylist(), ledger.entries.column("rows").to_pylist(), strict=True)
     rows = {key: count for key, count in told if count}
     name = f"{table}.{partition}"
     assert {artifact_prefix(uri): count for uri, count in rows.items()} == _by_artifact(home, name)
-    quarantined = {p.name for p in lake.meta("quarantine", table, partition).glob("*")}
+    quarantined = set(lake.meta("quarantine", table, partition).names())
     assert set(ledger.quarantine) <= quarantined, "a quarantine file is lost"
     assert quarantined <= _declared(lake, table, partition), "a quarantine file that no commit ever named"
-    assert not list(lake.meta_root.rglob("*.tmp"))
+    assert not [path for path in lake.meta_root.walk() if path.endswith(".tmp")]
 
 
-def _committed(root: Path) -> set[str]:
+def _committed(root: Place) -> set[str]:
     added = set()
-    for log in sorted((root / "_delta_log").glob("*.json")):
-        actions = map(json.loads, log.read_text().splitlines())
+    log = root / "_delta_log"
+    for name in (name for name in log.names() if name.endswith(".json")):
+        actions = map(json.loads, log.read(name).splitlines())
         added |= {a["add"]["path"] for a in actions if "add" in a}
     return added
 

@@ -50,7 +50,7 @@ def make_lake(home: Path, folder: Path) -> str:
     _put(folder / "c.jsonl", range(200, 210), late=7)
     assert all(report.clean for report in world.collect())
     assert world.query(FACTS.format("app")) == [EXPECTED]
-    root = world.lake.table_root("app")
+    root = world.lake.table_root("app").path
     assert len(list(root.rglob("*.parquet"))) > len(DeltaTable(root).file_uris()), "nothing was replaced"
     return str(root)
 

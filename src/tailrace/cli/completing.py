@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
@@ -13,6 +11,8 @@ from tailrace.cli.options import Context
 
 if TYPE_CHECKING:
     import click
+
+    from tailrace.lake.place import Place
 
 _HEAD = re.compile(r'^[ \t]*(\w+)[ \t]+"([^"\n]+)"(?:[ \t]+"([^"\n]+)")?[ \t]*\{(.*)', re.MULTILINE)
 _TABLE = re.compile(r'\b(?:type|table)\s*=\s*(?:table\.|")([\w-]+)')
@@ -110,15 +110,15 @@ def _stored(context: click.Context) -> Iterable[str]:
 
     options = _options(context)
     root = Lake(options.home_path, options.workspace_name).data_root
-    for table in _children(root, "tp_table="):
-        name = unquote(table.name.partition("=")[2])
+    for table in _named(root, "tp_table"):
+        name = unquote(table)
         yield name
-        yield from (f"{name}.{unquote(p.name.partition('=')[2])}" for p in _children(table, "tp_partition="))
+        yield from (f"{name}.{unquote(p)}" for p in _named(root / f"tp_table={table}", "tp_partition"))
 
 
-def _children(directory: Path, prefix: str) -> Iterable[Path]:
-    if directory.is_dir():
-        yield from (Path(entry.path) for entry in os.scandir(directory) if entry.name.startswith(prefix))
+def _named(place: Place, column: str) -> Iterable[str]:
+    """Values of the column for which there is a directory."""
+    return (name.partition("=")[2] for name in place.folders() if name.startswith(f"{column}="))
 
 
 def _options(context: click.Context) -> Context:

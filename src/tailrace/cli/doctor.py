@@ -205,7 +205,8 @@ def _table(lake: Lake, name: str) -> Iterator[Finding]:
 
     found = snapshot(lake, name)
     extent = table_extent(found)
-    missing = [p for p in found.files["path"].to_pylist() if not (found.root / p).exists()]
+    there = set(found.root.walk())
+    missing = [path for path in found.files["path"].to_pylist() if path not in there]
     detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
     if missing:
         hint = "restore them from a backup, or collect the days again"

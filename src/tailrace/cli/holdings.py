@@ -30,7 +30,7 @@ class Holding:
 def holdings(lake: Lake, wanted: Iterable[str] | None = None) -> dict[str, Holding]:
     """By table, those of `wanted` that exist, or all; what cannot be read is said on stderr."""
     # A lake without tables is listed without the libraries that read one.
-    if not lake.data_root.is_dir():
+    if not lake.data_root.exists():
         return {}
     from tailrace.lake.snapshot import tables
 

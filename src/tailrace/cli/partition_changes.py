@@ -83,7 +83,7 @@ def _doomed(lake: Lake, name: str, window: TimeRange) -> Row:
     version = snapshot(lake, table)
     files = version.files.filter(pc.equal(version.files.column("tp_partition"), partition))
     going = {
-        (day, path): rows if window.covers(day) else rows_inside(version.root / path, window)
+        (day, path): rows if window.covers(day) else rows_inside(version.root, path, window)
         for day, path, rows in zip(*(files.column(c).to_pylist() for c in ("tp_date", "path", "rows")), strict=True)
         if window.touches(day)
     }

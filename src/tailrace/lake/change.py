@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from tailrace.core import TimeRange
 from tailrace.lake.files import DataFile
 from tailrace.lake.ledger import Entry, Ledger
+from tailrace.lake.place import Place
 from tailrace.lake.removal import Cut, after_cut, limited, revived, taken_away, thinned
 from tailrace.lake.rewrite import ActiveFile, Rewritten
 from tailrace.lake.steps import reached
@@ -74,7 +74,7 @@ class Effect:
     revived: int = 0
 
 
-def effect_of(change: Change, root: Path, active: Sequence[ActiveFile], ledger: Ledger, label: str) -> Effect:
+def effect_of(change: Change, root: Place, active: Sequence[ActiveFile], ledger: Ledger, label: str) -> Effect:
     """Writes files anew where rows have to go; their names begin with `label`."""
     cut = None
     if change.cut is not None:
@@ -91,7 +91,7 @@ def effect_of(change: Change, root: Path, active: Sequence[ActiveFile], ledger: 
 
 
 def _taken(
-    change: Change, root: Path, active: Sequence[ActiveFile], ledger: Ledger, cut: Cut | None, label: str
+    change: Change, root: Place, active: Sequence[ActiveFile], ledger: Ledger, cut: Cut | None, label: str
 ) -> Rewritten:
     if change.only is not None:
         return Rewritten([file for file in active if file.path not in change.only])
@@ -100,7 +100,7 @@ def _taken(
     return taken_away(root, active, ledger, change.replace, cut, label)
 
 
-def _thinned(change: Change, root: Path, active: Sequence[ActiveFile], taken: Rewritten, label: str) -> Thinned:
+def _thinned(change: Change, root: Place, active: Sequence[ActiveFile], taken: Rewritten, label: str) -> Thinned:
     """The new files without what is stored already, or twice in them."""
     if change.key is None or not change.files:
         return Thinned(list(change.files))
@@ -121,7 +121,7 @@ def _after_cut(change: Change, ledger: Ledger, taken: Rewritten, cut: Cut, entri
     return [*kept, *whole]
 
 
-def _revived(change: Change, root: Path, ledger: Ledger, taken: Rewritten, fresh: Thinned) -> list[Entry]:
+def _revived(change: Change, root: Place, ledger: Ledger, taken: Rewritten, fresh: Thinned) -> list[Entry]:
     """Artifacts whose rows lost to rows that go now, and that nothing in this change brings back."""
     if change.key is None or not taken.removed or not ledger.left_out().num_rows:
         return []

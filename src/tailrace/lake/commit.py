@@ -17,7 +17,6 @@ from tailrace.lake.change import Committed, effect_of
 from tailrace.lake.files import DataFile
 from tailrace.lake.intents import Intents
 from tailrace.lake.ledger import RESTORE, Ledger, Segment, entries_table
-from tailrace.lake.objects import clear_staged
 from tailrace.lake.paths import Lake
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import active_files
@@ -57,8 +56,8 @@ class PartitionWriter:
 
     def recover(self) -> Recovered:
         """Settle what dead runs left, read the ledger, and announce this run."""
-        clear_staged(self._intents.directory)
-        clear_staged(self._manifests)
+        self._intents.directory.clear_staged()
+        self._manifests.clear_staged()
         intents = self._intents.settle_all()
         dead = [m for m in runs.manifests(self._manifests) if m.run != self._run]
         if any(m.swept is None for m in dead):
@@ -137,7 +136,7 @@ class PartitionWriter:
         self._intents.delete_orphans(self._run, self._first)
         reached("run-cleaned")
         if not may_write:
-            runs.manifest_path(self._manifests, self._run).unlink(missing_ok=True)
+            runs.remove_manifest(self._manifests, self._run)
             reached("manifest-removed")
         self._keep_fold()
 
@@ -214,7 +213,7 @@ class PartitionWriter:
             runs.write_manifest(self._manifests, replace(dead, swept=now))
             reached("recovery-manifest-marked")
         elif now - dead.swept > runs.LATE_WRITERS:
-            runs.manifest_path(self._manifests, dead.run).unlink(missing_ok=True)
+            runs.remove_manifest(self._manifests, dead.run)
         return deleted
 
     def _keep_fold(self) -> None:

@@ -6,17 +6,19 @@ import errno
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tailrace.core.errors import LakeError, one_line
+from tailrace.lake.place import Place
 
+LOG = "_delta_log"
 _RESTORE = "restore the file from a backup; other tables are not affected"
 
 
 @contextmanager
-def reading_log(root: Path) -> Iterator[None]:
+def reading_log(root: Place) -> Iterator[None]:
     """Errors of delta-rs, which come with a backtrace, become one line with the file's name."""
     from deltalake.exceptions import DeltaError
 
@@ -27,40 +29,44 @@ def reading_log(root: Path) -> Iterator[None]:
         raise damaged_log(root, gist[:200]) from None
 
 
-def damaged_log(root: Path, why: str) -> LakeError:
+def damaged_log(root: Place, why: str) -> LakeError:
     """The error for a Delta log that cannot be read."""
-    place = _first_bad_commit(root / "_delta_log") or root / "_delta_log"
-    missing = "" if place.exists() else "; this file is missing"
-    message = f"the table's Delta log cannot be read: {why}{missing}"
-    return LakeError(message, code="lake.damaged-log", where=str(place), hint=_RESTORE)
+    log = root / LOG
+    name, is_missing = _first_bad_commit(log)
+    message = f"the table's Delta log cannot be read: {why}{'; this file is missing' if is_missing else ''}"
+    where = log.address(name) if name else log.uri
+    return LakeError(message, code="lake.damaged-log", where=where, hint=_RESTORE)
 
 
 @contextmanager
-def reading_file(path: Path) -> Iterator[None]:
-    """Errors of a Parquet file that is missing, cut off or another kind of file name that file."""
+def reading_file(place: Place, name: str) -> Iterator[pq.ParquetFile]:
+    """A Parquet file; where it is missing, cut off or another kind of file the error names it."""
     try:
-        yield
+        with place.open(name) as opened, pq.ParquetFile(opened, pre_buffer=not place.is_local) as file:
+            yield file
     except (pa.ArrowException, KeyError, OSError) as error:
         # Arrow's own complaints about the content have no number; a full disk has one.
         if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
             raise
         message = f"the file cannot be read: {one_line(error)}"
-        raise LakeError(message, code="lake.damaged-file", where=str(path), hint=_RESTORE) from error
+        raise LakeError(message, code="lake.damaged-file", where=place.address(name), hint=_RESTORE) from error
 
 
-def _first_bad_commit(log: Path) -> Path | None:
-    """The first commit that is missing, empty or no JSON; None when it is something else."""
-    commits = sorted(p for p in log.glob("*.json") if p.stem.isdigit())
+def _first_bad_commit(log: Place) -> tuple[str | None, bool]:
+    """The first commit that is missing, empty or no JSON, and whether it is missing; None: it is something else."""
+    names = log.names()
+    commits = [int(n.removesuffix(".json")) for n in names if n.removesuffix(".json").isdigit()]
     # Commits before a checkpoint may have been cleaned away.
-    first = 0 if not any(log.glob("*.checkpoint*.parquet")) or not commits else int(commits[0].stem)
-    for number, path in enumerate(commits, first):
-        if int(path.stem) != number:
-            return log / f"{number:020d}.json"
+    has_checkpoint = any(".checkpoint" in name for name in names)
+    for number, found in enumerate(commits, commits[0] if has_checkpoint and commits else 0):
+        name = f"{number:020d}.json"
+        if found != number:
+            return name, True
         try:
-            lines = path.read_bytes().splitlines()
+            lines = log.read(name).splitlines()
             actions = [json.loads(line) for line in lines if line.strip()]
         except (OSError, ValueError):
-            return path
+            return name, False
         if not actions:
-            return path
-    return None
+            return name, False
+    return None, not log.exists()

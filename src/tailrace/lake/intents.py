@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,7 +18,6 @@ from tailrace.lake import runs
 from tailrace.lake import segments as book
 from tailrace.lake.damage import reading_log
 from tailrace.lake.ledger import VOID, Ledger, Segment
-from tailrace.lake.objects import put, put_if_absent
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake, decode_value, encode_value
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
@@ -51,8 +49,15 @@ def _decided(delta: DeltaTable, partition: str) -> tuple[int, int]:
 
 def partitions(lake: Lake) -> Iterator[tuple[str, str]]:
     """Table and partition of everything that was ever collected into the lake."""
-    for directory in sorted((lake.meta_root / "ledger").glob("*/*")):
-        yield decode_value(directory.parent.name), decode_value(directory.name)
+    return partitions_with(lake, "ledger")
+
+
+def partitions_with(lake: Lake, kind: str) -> Iterator[tuple[str, str]]:
+    """Table and partition of all that have metadata of a kind."""
+    root = lake.meta_root / kind
+    for table in root.folders():
+        for partition in (root / table).folders():
+            yield decode_value(table), decode_value(partition)
 
 
 def decided_at(delta: DeltaTable, partition: str) -> int:
@@ -84,12 +89,10 @@ class Intents:
         decided, valid = self.decided()
         return book.load_ledger(self.directory, decided, valid == decided)
 
-    def path(self, sequence: int) -> Path:
-        return book.segment_path(self.directory, sequence)
-
     def declare(self, segment: Segment) -> bool:
         """Write an intent; False when the number is taken."""
-        return put_if_absent(self.path(segment.sequence), book.segment_bytes(segment), self.run)
+        name = book.segment_name(segment.sequence)
+        return self.directory.put_if_absent(name, book.segment_bytes(segment), self.run)
 
     def transact(self, actions: list[AddAction | RemoveAction], sequence: int, *, is_ok: bool) -> None:
         """Commit from the snapshot at hand. It fails if anyone has decided on this partition since."""
@@ -127,7 +130,7 @@ class Intents:
         decided, valid = self.decided()
         if valid != decided:
             self._void(decided)
-        undecided = [n for n in book.segment_numbers(self.directory) if n > decided]
+        undecided = book.segment_numbers(self.directory, decided)
         for sequence in undecided:
             self.settle(sequence)
         return len(undecided)
@@ -190,11 +193,9 @@ class Intents:
         self._delete(set(segment.files), set(segment.quarantine))
         reached("recovery-files-deleted")
         void = Segment(sequence=sequence, run=segment.run, kind=VOID)
-        put(self.path(sequence), book.segment_bytes(void), self.run)
+        self.directory.put(book.segment_name(sequence), book.segment_bytes(void), self.run)
         reached("recovery-segment-voided")
 
     def _delete(self, files: set[str], quarantine: set[str]) -> None:
-        for path in files:
-            (self.root / path).unlink(missing_ok=True)
-        for name in quarantine:
-            (self.lake.meta("quarantine", self.table, self.partition) / name).unlink(missing_ok=True)
+        self.root.delete(files)
+        self.lake.meta("quarantine", self.table, self.partition).delete(quarantine)

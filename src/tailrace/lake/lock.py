@@ -30,7 +30,7 @@ class Holder:
 @contextmanager
 def partition_lock(lake: Lake, table: str, partition: str, command: str) -> Iterator[None]:
     """Hold the partition for the length of the block, or say at once who does."""
-    path = lake.meta("locks", table, partition) / "lock"
+    path = Path(lake.meta("locks", table, partition).address("lock"))
     handle = _acquire(path, f"{table}.{partition}")
     try:
         holder = Holder(os.getpid(), socket.gethostname(), command, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")

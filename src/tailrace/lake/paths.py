@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from tailrace.core.errors import LakeError
+from tailrace.lake.place import LocalPlace, Place
 
 PARTITION_COLUMNS = ("tp_partition", "tp_index", "tp_date")
 LONGEST_VALUE = 200
@@ -72,25 +73,32 @@ class Lake:
 
     home: Path
     workspace: str = "default"
+    elsewhere: Place | None = None
+    "Where data and metadata lie, if not in the home."
 
     @property
-    def data_root(self) -> Path:
-        return _plain(self.home / "data" / encode_value(self.workspace))
+    def data_root(self) -> Place:
+        return _plain(self._root("data"))
 
-    def table_root(self, table: str) -> Path:
+    def table_root(self, table: str) -> Place:
         """Root of the table's Delta log and data files."""
         return _plain(self.data_root / f"tp_table={encode_value(table)}")
 
     @property
-    def meta_root(self) -> Path:
-        return self.home / "meta" / encode_value(self.workspace)
+    def meta_root(self) -> Place:
+        return self._root("meta")
 
-    def meta(self, kind: str, table: str, partition: str) -> Path:
+    def meta(self, kind: str, table: str, partition: str) -> Place:
         """Directory of a partition's `ledger`, `quarantine`, `runs` or `locks`."""
-        return self.meta_root / kind / encode_value(table) / encode_value(partition)
+        return self.meta_root / f"{kind}/{encode_value(table)}/{encode_value(partition)}"
+
+    def _root(self, kind: str) -> Place:
+        if self.elsewhere is not None:
+            return self.elsewhere / kind
+        return LocalPlace(str(self.home)) / f"{kind}/{encode_value(self.workspace)}"
 
 
-def _plain(root: Path) -> Path:
+def _plain(root: Place) -> Place:
     """Refuses what nothing could be stored in, before somebody takes it for an empty lake."""
     if unquote(str(root)) != str(root) or _NO_ROOT.search(str(root)):
         raise LakeError(

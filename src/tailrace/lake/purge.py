@@ -49,12 +49,12 @@ def _rewritten(found: Iterator[Page], sought: Sought, touched: set[str], run: st
     for page in found:
         if not (page.holds & of_artifacts(page.rows, touched)).any():
             continue
-        lifted.append(page.path.name)
+        lifted.append(page.name)
         stays = page.holds & ~sought.mask(page.rows)
         if stays.any():
             written.append(f"{run}-purge-{len(written)}.parquet")
-            rows = read_file(page.path).filter(pa.array(stays))
-            write_quarantine(page.path.with_name(written[-1]), owned(rows, touched, run))
+            rows = read_file(page.place, page.name).filter(pa.array(stays))
+            write_quarantine(page.place, written[-1], owned(rows, touched, run))
     return lifted, written
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +14,10 @@ import pyarrow.parquet as pq
 from tailrace.core.errors import LakeError
 from tailrace.lake.damage import reading_file
 from tailrace.lake.identity import artifact_prefix, tp_ids
-from tailrace.lake.intents import read_ledger
+from tailrace.lake.intents import partitions_with, read_ledger
 from tailrace.lake.ledger import Ledger, keys
-from tailrace.lake.paths import Lake, decode_value
+from tailrace.lake.paths import Lake
+from tailrace.lake.place import Place
 
 SHOWN_SCHEMA = pa.schema(
     [
@@ -47,18 +47,19 @@ LIGHT = tuple(name for name in QUARANTINE_SCHEMA.names if name != "raw")
 Mask = npt.NDArray[np.bool_]
 
 
-def write_quarantine(path: Path, rows: pa.Table | pa.RecordBatch) -> int:
-    """Write rows to a new file, seen once a valid ledger segment names it; returns its size."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with pq.ParquetWriter(path, QUARANTINE_SCHEMA, compression="zstd") as writer:
+def write_quarantine(place: Place, name: str, rows: pa.Table | pa.RecordBatch) -> None:
+    """Write rows to a new file, seen once a valid ledger segment names it."""
+    draft = place.create(name)
+    with pq.ParquetWriter(draft.path, QUARANTINE_SCHEMA, compression="zstd") as writer:
         writer.write(rows)
-    return path.stat().st_size
+    draft.close()
+    draft.wait()
 
 
-def read_file(path: Path, columns: tuple[str, ...] = tuple(QUARANTINE_SCHEMA.names)) -> pa.Table:
+def read_file(place: Place, name: str, columns: tuple[str, ...] = tuple(QUARANTINE_SCHEMA.names)) -> pa.Table:
     """One file, in the columns of today."""
-    schema = pa.schema([QUARANTINE_SCHEMA.field(name) for name in columns])
-    with reading_file(path), pq.ParquetFile(path) as source:
+    schema = pa.schema([QUARANTINE_SCHEMA.field(column) for column in columns])
+    with reading_file(place, name) as source:
         there = [name for name in columns if name in source.schema_arrow.names]
         found = source.read(columns=there, use_threads=False)
     missing = {name: pa.nulls(found.num_rows, schema.field(name).type) for name in columns if name not in there}
@@ -70,7 +71,8 @@ def read_file(path: Path, columns: tuple[str, ...] = tuple(QUARANTINE_SCHEMA.nam
 class Page:
     """One quarantine file that the ledger names."""
 
-    path: Path
+    place: Place
+    name: str
     rows: pa.Table
     holds: Mask
     "Per row: false where its artifact has been read again since."
@@ -82,8 +84,8 @@ def pages(lake: Lake, table: str, partition: str, ledger: Ledger, columns: tuple
     runs = {row["uri"]: row for row in _read_again(ledger).to_pylist()}
     wanted = tuple(dict.fromkeys([*columns, "uri", "run"]))
     for name in ledger.quarantine:
-        rows = read_file(directory / name, wanted)
-        yield Page(directory / name, rows, _holds(rows, runs))
+        rows = read_file(directory, name, wanted)
+        yield Page(directory, name, rows, _holds(rows, runs))
 
 
 def _holds(rows: pa.Table, taken: Mapping[str, Mapping[str, str | None]]) -> Mask:
@@ -138,7 +140,7 @@ def record_ids(rows: pa.Table) -> pa.StringArray:
 class Listing:
     """All quarantine files of a workspace, and which of their entries no longer hold."""
 
-    files: tuple[Path, ...]
+    files: tuple[tuple[Place, str], ...]
     superseded: pa.Table
     damaged: tuple[LakeError, ...]
     "Files and ledgers that cannot be read; the rest can."
@@ -155,13 +157,12 @@ def read_quarantine(lake: Lake, table: str, partition: str, columns: list[str] |
 
 def partitions_with_quarantine(lake: Lake) -> list[tuple[str, str]]:
     """Table and partition of everything of which a record was ever refused."""
-    found = sorted((lake.meta_root / "quarantine").glob("*/*"))
-    return [(decode_value(directory.parent.name), decode_value(directory.name)) for directory in found]
+    return [*partitions_with(lake, "quarantine")]
 
 
 def list_quarantine(lake: Lake) -> Listing:
     """Files that valid ledger segments name, over all tables and partitions of the workspace."""
-    files: list[Path] = []
+    files: list[tuple[Place, str]] = []
     superseded = [SUPERSEDED_SCHEMA.empty_table()]
     damaged: list[LakeError] = []
     for table, partition in partitions_with_quarantine(lake):
@@ -173,9 +174,8 @@ def list_quarantine(lake: Lake) -> Listing:
             continue
         for name in ledger.quarantine:
             try:
-                with reading_file(directory / name):
-                    pq.read_metadata(directory / name)
-                files.append(directory / name)
+                with reading_file(directory, name):
+                    files.append((directory, name))
             except LakeError as error:
                 damaged.append(error)
         again = _read_again(ledger)

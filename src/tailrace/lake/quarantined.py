@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +12,7 @@ import pyarrow as pa
 
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.paths import Lake
+from tailrace.lake.place import Place
 from tailrace.lake.quarantine import Page, by_value, pages, read_file, record_ids
 from tailrace.lake.sought import Sought
 
@@ -22,7 +21,8 @@ EXAMPLES = 200
 SHORT = 100
 "Characters of an example."
 _CONTROL = frozenset(map(chr, range(32))) - {"\t", "\n", "\r"}
-Place = tuple[Path, int]
+Spot = tuple[Place, str, int]
+"A quarantine file, and a row of it."
 Row = dict[str, object]
 Numbers = npt.NDArray[np.intp]
 
@@ -37,7 +37,7 @@ class Group:
     last: datetime | None = None
     reasons: dict[str, int] = field(default_factory=dict)
     artifacts: set[str] = field(default_factory=set)
-    example: Place | None = None
+    example: Spot | None = None
 
 
 def found_pages(lake: Lake, name: str, sought: Sought) -> Iterator[tuple[Page, Numbers]]:
@@ -57,7 +57,7 @@ def grouped(lake: Lake, names: Iterable[str], sought: Sought, by: str | None) ->
                 _add(
                     groups.setdefault((name, key), Group()),
                     rows.take(pa.array(part)),
-                    (page.path, int(numbers[part[0]])),
+                    (page.place, page.name, int(numbers[part[0]])),
                 )
     ordered = sorted(
         groups.items(), key=lambda item: (item[0][0], *((item[0][1],) if by == "day" else (-item[1].records,)))
@@ -78,7 +78,7 @@ def _parts(rows: pa.Table, by: str | None) -> Iterator[tuple[str, Numbers]]:
         yield str(value), np.flatnonzero(number == which)
 
 
-def _add(group: Group, rows: pa.Table, example: Place) -> None:
+def _add(group: Group, rows: pa.Table, example: Spot) -> None:
     group.records += rows.num_rows
     group.bytes += int(rows.column("length").fill_null(0).to_numpy().sum())
     times = rows.column("ingested_at").to_numpy()
@@ -92,7 +92,7 @@ def _add(group: Group, rows: pa.Table, example: Place) -> None:
     group.example = group.example or example
 
 
-def _row(name: str, key: str, by: str | None, group: Group, examples: dict[Place, bytes]) -> Row:
+def _row(name: str, key: str, by: str | None, group: Group, examples: dict[Spot, bytes]) -> Row:
     most = max(group.reasons, key=lambda reason: group.reasons[reason])
     raw = examples.get(group.example) if group.example else None
     example = None if raw is None else as_text(raw)[0][:SHORT]
@@ -123,7 +123,7 @@ def records(lake: Lake, names: Iterable[str], sought: Sought, limit: int | None)
             total += len(numbers)
             some = numbers if limit is None else numbers[: max(limit - len(shown), 0)]
             if len(some):
-                rows = read_file(page.path).take(pa.array(some))
+                rows = read_file(page.place, page.name).take(pa.array(some))
                 ids = record_ids(rows).to_pylist()
                 shown += [_record(name, id, row) for id, row in zip(ids, rows.to_pylist(), strict=True)]
     return shown, total
@@ -158,10 +158,13 @@ def as_text(raw: bytes) -> tuple[str, str]:
     return (text, "text") if _CONTROL.isdisjoint(text) else (raw.hex(), "hex")
 
 
-def _bytes_of(places: list[Place]) -> dict[Place, bytes]:
+def _bytes_of(spots: list[Spot]) -> dict[Spot, bytes]:
     """The bytes of records, file by file."""
-    found: dict[Place, bytes] = {}
-    for path, some in groupby(sorted(places), key=lambda place: place[0]):
-        raws = read_file(path, ("raw",)).column("raw")
-        found |= {place: raws[place[1]].as_py() for place in some}
+    files: dict[tuple[Place, str], list[int]] = {}
+    for place, name, row in spots:
+        files.setdefault((place, name), []).append(row)
+    found: dict[Spot, bytes] = {}
+    for (place, name), rows in files.items():
+        raws = read_file(place, name, ("raw",)).column("raw")
+        found |= {(place, name, row): raws[row].as_py() for row in rows}
     return found

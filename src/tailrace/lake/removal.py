@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, timedelta
 from itertools import chain
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import TimeRange
 from tailrace.lake.ledger import Entry, Ledger, keys, prefixes
+from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile, Doomed, Rewritten, rewrite_without
 from tailrace.lake.unique import Key
 
@@ -37,7 +37,7 @@ def limited(ledger: Ledger, source: str, read_again: Iterable[Entry]) -> pa.Tabl
 
 
 def taken_away(
-    root: Path, files: Sequence[ActiveFile], ledger: Ledger, replaced: Sequence[str], cut: Cut | None, label: str
+    root: Place, files: Sequence[ActiveFile], ledger: Ledger, replaced: Sequence[str], cut: Cut | None, label: str
 ) -> Rewritten:
     """Without the rows of artifacts read again, and without those of a range of time."""
     earlier = ledger.of(replaced)

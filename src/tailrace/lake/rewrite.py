@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +15,7 @@ from tailrace.core import TimeRange
 from tailrace.lake.damage import reading_file
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.identity import PREFIX_LENGTH
+from tailrace.lake.place import Place
 from tailrace.lake.types import schema_fingerprint
 
 
@@ -77,7 +77,7 @@ class Rewritten:
     "Rows in the files looked at that stay, by prefix and day."
 
 
-def rewrite_without(root: Path, files: Iterable[ActiveFile], doomed: Doomed, run: str) -> Rewritten:
+def rewrite_without(root: Place, files: Iterable[ActiveFile], doomed: Doomed, run: str) -> Rewritten:
     """Files to remove and files to add, so that no doomed row is left.
 
     Files without such rows are left alone. Memory holds one row group at a time.
@@ -85,7 +85,7 @@ def rewrite_without(root: Path, files: Iterable[ActiveFile], doomed: Doomed, run
     done = Rewritten()
     for file in files:
         path = f"{file.path.rpartition('/')[0]}/{run}-rewrite-{len(done.removed) + 1}.parquet"
-        with reading_file(root / file.path), pq.ParquetFile(root / file.path) as source:
+        with reading_file(root, file.path) as source:
             marks = []
             for group in range(source.num_row_groups):
                 rows = source.read_row_group(group, doomed.columns)
@@ -99,10 +99,10 @@ def rewrite_without(root: Path, files: Iterable[ActiveFile], doomed: Doomed, run
     return done
 
 
-def rows_inside(path: Path, window: TimeRange) -> int:
+def rows_inside(root: Place, path: str, window: TimeRange) -> int:
     """How many rows of a file lie in the range; memory holds one row group at a time."""
     doomed = Doomed(window=window)
-    with reading_file(path), pq.ParquetFile(path) as source:
+    with reading_file(root, path) as source:
         groups = (source.read_row_group(group, doomed.columns) for group in range(source.num_row_groups))
         return sum(pc.sum(doomed.marks(rows)).as_py() or 0 for rows in groups)
 
@@ -116,19 +116,22 @@ def _count(done: Rewritten, ids: pa.ChunkedArray, mark: pa.ChunkedArray, day: da
 
 
 def copy_without(
-    source: pq.ParquetFile, marks: list[pa.ChunkedArray], root: Path, path: str, file: ActiveFile | DataFile
+    source: pq.ParquetFile, marks: list[pa.ChunkedArray], root: Place, path: str, file: ActiveFile | DataFile
 ) -> DataFile:
     """A file anew, without the rows that are marked in each of its row groups."""
     schema = source.schema_arrow
-    with pq.ParquetWriter(root / path, schema, **_options_of(source)) as writer:
+    draft = root.create(path)
+    with pq.ParquetWriter(draft.path, schema, **_options_of(source)) as writer:
         for group, mark in enumerate(marks):
             kept = source.read_row_group(group).filter(pc.invert(mark))
             if kept.num_rows:
                 writer.write_table(kept, row_group_size=kept.num_rows)
-    metadata = pq.read_metadata(root / path)
+    metadata = writer.writer.metadata
+    size = draft.close()
+    draft.wait()
     return DataFile(
         path=path,
-        size=(root / path).stat().st_size,
+        size=size,
         partition=file.partition,
         index=file.index,
         day=file.day,

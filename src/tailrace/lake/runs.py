@@ -8,16 +8,16 @@ import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import msgspec
 
 from tailrace.core.errors import LakeError
-from tailrace.lake.objects import put
 from tailrace.lake.paths import Lake, partition_path
+from tailrace.lake.place import Place
 
 LATE_WRITERS = 600
 "Seconds for which tasks of a dead run may still be writing; its manifest is kept that long."
+_SUFFIX = ".json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,30 +49,38 @@ def new_manifest(run: str, sequence: int) -> Manifest:
     return Manifest(run, sequence, os.getpid(), socket.gethostname(), datetime.now(UTC).timestamp())
 
 
-def manifest_path(directory: Path, run: str) -> Path:
-    return directory / f"{run}.json"
+def write_manifest(directory: Place, manifest: Manifest) -> None:
+    directory.put(_name(manifest.run), msgspec.json.encode(manifest), manifest.run)
 
 
-def write_manifest(directory: Path, manifest: Manifest) -> None:
-    put(manifest_path(directory, manifest.run), msgspec.json.encode(manifest), manifest.run)
+def remove_manifest(directory: Place, run: str) -> None:
+    directory.delete([_name(run)])
 
 
-def manifests(directory: Path) -> list[Manifest]:
+def manifests(directory: Place) -> list[Manifest]:
     """All runs that have not cleaned up after themselves, oldest first."""
-    found = [msgspec.json.decode(p.read_bytes(), type=Manifest) for p in directory.glob("*.json")]
+    names = (name for name in directory.names() if name.endswith(_SUFFIX))
+    found = [msgspec.json.decode(directory.read(name), type=Manifest) for name in names]
     return sorted(found, key=lambda m: m.since)
 
 
+def _name(run: str) -> str:
+    return f"{run}{_SUFFIX}"
+
+
 def files_of_run(lake: Lake, table: str, partition: str, run: str) -> Iterator[str]:
-    """Data files of a run on disk, relative to the table's root."""
-    root = lake.table_root(table)
-    for directory, _, names in os.walk(root / partition_path(partition)):
-        for name in names:
-            if name.startswith(f"{run}-"):
-                yield os.path.relpath(os.path.join(directory, name), root)
+    """Data files of a run, whether a commit names them or not, relative to the table's root."""
+    beginning = f"/{run}-"
+    for path in lake.table_root(table).walk(partition_path(partition)):
+        # Only names of files: a directory has `=` in its name.
+        if path.startswith(beginning, path.rindex("/")):
+            yield path
 
 
 def quarantine_of_run(lake: Lake, table: str, partition: str, run: str) -> Iterator[str]:
     """Quarantine files of a run, by name."""
-    for path in lake.meta("quarantine", table, partition).glob(f"{run}-*"):
-        yield path.name
+    beginning = f"{run}-"
+    for name in lake.meta("quarantine", table, partition).names(beginning):
+        if not name.startswith(beginning):
+            return
+        yield name

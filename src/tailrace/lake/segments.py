@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow.parquet as pq
 
 from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.ledger import ENTRY_SCHEMA, LEDGER_SCHEMA, RESTORE, RESTORED, Ledger, Segment
-from tailrace.lake.objects import put
+from tailrace.lake.place import Place
 from tailrace.lake.steps import reached
 
 FOLD_EVERY = 64
@@ -25,15 +24,14 @@ _FIRST_COLUMNS = ("uri", "version", "size", "generation", "status", "rows", "dat
 "What every version has written."
 
 
-def segment_path(directory: Path, sequence: int) -> Path:
-    return directory / f"{sequence:012d}.parquet"
+def segment_name(sequence: int) -> str:
+    return f"{sequence:012d}.parquet"
 
 
-def segment_numbers(directory: Path) -> list[int]:
-    """All segments that exist, in order."""
-    if not directory.is_dir():
-        return []
-    return sorted(int(p.stem) for p in directory.iterdir() if p.suffix == ".parquet" and p.stem.isdigit())
+def segment_numbers(directory: Place, after: int = 0) -> list[int]:
+    """Segments that exist behind a number, in order."""
+    stems = (name.removesuffix(".parquet") for name in directory.names(segment_name(after)))
+    return [int(stem) for stem in stems if stem.isdigit()]
 
 
 def segment_bytes(segment: Segment) -> bytes:
@@ -42,20 +40,20 @@ def segment_bytes(segment: Segment) -> bytes:
     return _parquet(segment.entries, header)
 
 
-def read_segment(directory: Path, sequence: int) -> Segment:
+def read_segment(directory: Place, sequence: int) -> Segment:
     """One segment, valid or not."""
-    path = segment_path(directory, sequence)
+    name = segment_name(sequence)
     try:
-        entries, header = _read(path)
+        entries, header = _read(directory, name)
     except FileNotFoundError:
-        raise _damaged(path, f"ledger segment {sequence} is missing") from None
+        raise _damaged(directory, name, f"ledger segment {sequence} is missing") from None
     completed = _completed(entries, ENTRY_SCHEMA)
     if completed is None:
-        raise _damaged(path, "not a ledger segment: its columns are others")
+        raise _damaged(directory, name, "not a ledger segment: its columns are others")
     return Segment(**_with_tuples(header), entries=completed)
 
 
-def load_ledger(directory: Path, decided: int, is_last_valid: bool) -> Ledger:
+def load_ledger(directory: Place, decided: int, is_last_valid: bool) -> Ledger:
     """Fold of the segments up to `decided`; the last one counts only if its commit said so."""
     last = decided if is_last_valid else decided - 1
     ledger = _read_fold(directory, last)
@@ -70,29 +68,33 @@ def load_ledger(directory: Path, decided: int, is_last_valid: bool) -> Ledger:
     return ledger.fold(tail)
 
 
-def write_fold(directory: Path, ledger: Ledger, owner: str) -> None:
+def write_fold(directory: Place, ledger: Ledger, owner: str) -> None:
     """Keep the fold, so that later runs read only what came after; and the one before, for readers."""
     header = {"sequence": ledger.sequence, "quarantine": ledger.quarantine, "notes": ledger.notes}
-    put(directory / f"{_FOLD}{ledger.sequence:012d}.parquet", _parquet(ledger.entries, header), owner)
+    directory.put(_fold_name(ledger.sequence), _parquet(ledger.entries, header), owner)
     reached("fold-written")
-    for old in sorted(directory.glob(f"{_FOLD}*.parquet"))[:-2]:
-        old.unlink(missing_ok=True)
+    directory.delete(_fold_name(number) for number in _folds(directory)[:-2])
 
 
-def last_fold(directory: Path) -> int:
+def last_fold(directory: Place) -> int:
     """Sequence of the newest fold, 0 without one."""
     return max(_folds(directory), default=0)
 
 
-def _folds(directory: Path) -> Iterator[int]:
-    for path in directory.glob(f"{_FOLD}*.parquet"):
-        yield int(path.stem.removeprefix(_FOLD))
+def _fold_name(sequence: int) -> str:
+    return f"{_FOLD}{segment_name(sequence)}"
 
 
-def _read_fold(directory: Path, last: int) -> Ledger:
+def _folds(directory: Place) -> list[int]:
+    """The folds that exist, in order. Their names come behind those of segments."""
+    names = (name for name in directory.names(_FOLD) if name.startswith(_FOLD))
+    return [int(name.removeprefix(_FOLD).removesuffix(".parquet")) for name in names]
+
+
+def _read_fold(directory: Place, last: int) -> Ledger:
     for sequence in sorted((n for n in _folds(directory) if n <= last), reverse=True):
         try:
-            entries, header = _read(directory / f"{_FOLD}{sequence:012d}.parquet")
+            entries, header = _read(directory, _fold_name(sequence))
         except FileNotFoundError:
             continue
         completed = _completed(entries, LEDGER_SCHEMA)
@@ -125,19 +127,19 @@ def _parquet(entries: pa.Table, header: Mapping[str, Any]) -> bytes:
     return data
 
 
-def _read(path: Path) -> tuple[pa.Table, dict[str, Any]]:
-    data = path.read_bytes()
+def _read(directory: Place, name: str) -> tuple[pa.Table, dict[str, Any]]:
+    data = directory.read(name)
     try:
         table = pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False)
         header: dict[str, Any] = json.loads(table.schema.metadata[_HEADER])
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError) as error:
-        raise _damaged(path, f"not a ledger file: {one_line(error)}") from error
+        raise _damaged(directory, name, f"not a ledger file: {one_line(error)}") from error
     return table.replace_schema_metadata(None), header
 
 
-def _damaged(path: Path, message: str) -> LakeError:
+def _damaged(directory: Place, name: str, message: str) -> LakeError:
     hint = "restore the file from a backup of the workspace's `meta` directory"
-    return LakeError(message, code="lake.damaged-ledger", where=str(path), hint=hint)
+    return LakeError(message, code="lake.damaged-ledger", where=directory.address(name), hint=hint)
 
 
 def _with_tuples(header: dict[str, Any]) -> dict[str, Any]:

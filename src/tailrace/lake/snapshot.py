@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.lake.paths import Lake, decode_value
+from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.table import exists, open_table
 
@@ -36,7 +35,7 @@ class Snapshot:
     """One version of a table."""
 
     table: str
-    root: Path
+    root: Place
     version: int
     schema: pa.Schema
     "With `tailrace.type` and `comment` as field metadata."
@@ -47,15 +46,15 @@ class Snapshot:
 
 def tables(lake: Lake) -> list[str]:
     """Tables that exist in the workspace, with or without rows."""
-    if not lake.data_root.is_dir():
-        return []
-    names = (p for p in os.listdir(lake.data_root) if p.startswith("tp_table="))
+    root = lake.data_root
     found: list[str] = []
-    for name in names:
+    for name in root.folders():
+        if not name.startswith("tp_table="):
+            continue
         # A directory whose name Tailrace cannot have written holds no table of its own.
         with suppress(UnicodeDecodeError):
             table = decode_value(name.partition("=")[2])
-            found += [table] if table and exists(lake.data_root / name) else []
+            found += [table] if table and exists(root / name) else []
     return sorted(found)
 
 

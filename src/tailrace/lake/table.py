@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.types as pt
 
 from tailrace.core.errors import LakeError
-from tailrace.lake.damage import damaged_log, reading_log
+from tailrace.lake.damage import LOG, damaged_log, reading_log
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake
+from tailrace.lake.place import Place
 from tailrace.lake.types import JOINED_LATER, type_name
 
 if TYPE_CHECKING:
@@ -29,21 +30,21 @@ _PROPERTIES: dict[str, str | None] = {
 }
 
 
-def exists(root: Path) -> bool:
+def exists(root: Place) -> bool:
     """Has the table been created?"""
-    return any((root / "_delta_log").glob("*.json"))
+    return (root / LOG).holds(".json")
 
 
-def open_table(root: Path) -> DeltaTable:
-    """The table at its latest version."""
+def open_table(root: Place, version: int | None = None) -> DeltaTable:
+    """The table at its latest version, or at an earlier one."""
     from deltalake import DeltaTable
 
     with reading_log(root):
-        delta = DeltaTable(str(root))
+        delta = DeltaTable(root.uri, version, dict(root.storage_options or {}))
     # delta-rs takes a commit that a crash left empty for one that did nothing.
-    last = root / "_delta_log" / f"{delta.version():020d}.json"
-    if last.exists() and not last.stat().st_size:
-        raise damaged_log(root, "the last commit is empty")
+    with suppress(FileNotFoundError):
+        if version is None and not (root / LOG).size(f"{delta.version():020d}.json"):
+            raise damaged_log(root, "the last commit is empty")
     return delta
 
 
@@ -54,15 +55,17 @@ def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:
 
     root = lake.table_root(table)
     if not exists(root):
-        root.mkdir(parents=True, exist_ok=True)
+        if root.is_local:
+            os.makedirs(root.uri, exist_ok=True)
         try:
             return DeltaTable.create(
-                str(root),
+                root.uri,
                 Schema.from_arrow(schema),
                 mode="error",
                 partition_by=list(PARTITION_COLUMNS),
                 name=table,
                 configuration=_PROPERTIES,
+                storage_options=dict(root.storage_options or {}),
                 # A retry would put a second creation on top of the other's table.
                 commit_properties=CommitProperties(max_commit_retries=0),
             )

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -18,6 +17,7 @@ from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.intents import decided_at
 from tailrace.lake.ledger import BEGIN, RESET, RESTORE, RESTORED, VOID
 from tailrace.lake.paths import Lake
+from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.segments import read_segment
@@ -96,12 +96,10 @@ def erase(lake: Lake, table: str, partition: str, window: TimeRange) -> int:
 
 def restore(lake: Lake, table: str, partition: str, at: int | datetime) -> int:
     """Bring a partition back to a version of its table, or to a moment; returns that version."""
-    from deltalake import DeltaTable
-
     root = lake.table_root(table)
     version = at if isinstance(at, int) else _version_at(open_table(root), at)
     try:
-        then = DeltaTable(str(root), version=version)
+        then = open_table(root, version)
     except Exception as error:
         raise _no_version(table, version, open_table(root)) from error
     wanted = active_files(then, partition)
@@ -114,15 +112,15 @@ def restore(lake: Lake, table: str, partition: str, at: int | datetime) -> int:
     return version
 
 
-def _data_file(root: Path, file: ActiveFile) -> DataFile:
-    path = root / file.path
+def _data_file(root: Place, file: ActiveFile) -> DataFile:
     try:
-        metadata = pq.read_metadata(path)
+        with root.open(file.path) as opened:
+            metadata = pq.read_metadata(opened)
     except FileNotFoundError:
         raise LakeError(
             "a file of that version has been deleted for good",
             code="lake.vacuumed",
-            where=str(path),
+            where=root.address(file.path),
             hint="versions can be restored until their files are vacuumed: choose a later one",
         ) from None
     stored = metadata.schema.to_arrow_schema()

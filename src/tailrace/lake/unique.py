@@ -9,16 +9,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tailrace.lake.damage import reading_file
 from tailrace.lake.files import DataFile
 from tailrace.lake.identity import PREFIX_LENGTH
+from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile, copy_without
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ class Thinned:
 
 
 def without_duplicates(
-    root: Path, fresh: Sequence[DataFile], stored: Sequence[ActiveFile | DataFile], key: Key, label: str
+    root: Place, fresh: Sequence[DataFile], stored: Sequence[ActiveFile | DataFile], key: Key, label: str
 ) -> Thinned:
     """The first that is stored stays; of those that come together the earliest, then the one with the least `tp_id`.
 
@@ -84,7 +83,7 @@ def without_duplicates(
 
 
 def vanished_days(
-    root: Path, gone: Sequence[ActiveFile], kept: Sequence[ActiveFile | DataFile], key: Key
+    root: Place, gone: Sequence[ActiveFile], kept: Sequence[ActiveFile | DataFile], key: Key
 ) -> list[date]:
     """Days of rows in files that go, of whose event no row is in those that come in their place."""
     before, after = _with_key(root, gone, key), _with_key(root, kept, key)
@@ -111,7 +110,7 @@ class _Search:
     def __init__(
         self,
         con: duckdb.DuckDBPyConnection,
-        root: Path,
+        root: Place,
         key: Key,
         fresh: Sequence[DataFile],
         stored: Sequence[ActiveFile | DataFile],
@@ -197,18 +196,18 @@ def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
         yield con
 
 
-def _with_key(root: Path, files: Iterable[File], key: Key) -> list[File]:
+def _with_key(root: Place, files: Iterable[File], key: Key) -> list[File]:
     """Files that have all columns of the key: in the others one of them is null throughout."""
     found = []
     for file in files:
-        with reading_file(root / file.path):
-            names = pq.read_schema(root / file.path).names
+        with reading_file(root, file.path) as source:
+            names = source.schema_arrow.names
         if all(name in names for name in key.columns):
             found.append(file)
     return found
 
 
-def _scan(root: Path, files: Sequence[DataFile | ActiveFile]) -> str:
+def _scan(root: Place, files: Sequence[DataFile | ActiveFile]) -> str:
     paths = ", ".join("'" + f"{root}/{file.path}".replace("'", "''") + "'" for file in files)
     return f"read_parquet([{paths}])"
 
@@ -221,9 +220,9 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _thinned(root: Path, file: DataFile, losers: Rows, name: str) -> DataFile:
+def _thinned(root: Place, file: DataFile, losers: Rows, name: str) -> DataFile:
     path = f"{file.path.rpartition('/')[0]}/{name}.parquet"
-    with reading_file(root / file.path), pq.ParquetFile(root / file.path) as source:
+    with reading_file(root, file.path) as source:
         goes = np.zeros(source.metadata.num_rows, bool)
         goes[losers] = True
         sizes = [source.metadata.row_group(n).num_rows for n in range(source.num_row_groups)]

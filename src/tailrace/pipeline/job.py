@@ -10,6 +10,7 @@ import msgspec
 
 from tailrace.config.model import PartitionSpec
 from tailrace.core import Artifact, Format, Table, TimeRange
+from tailrace.lake.place import Place
 from tailrace.lake.unique import DAY, Key
 from tailrace.sources import Source
 from tailrace.sources.base import GONE
@@ -28,8 +29,8 @@ class Job(msgspec.Struct, frozen=True):
     "By number of the partition's source."
     run: str
     started: datetime
-    table_root: str
-    quarantine_root: str
+    table_root: Place
+    quarantine_root: Place
     sources: tuple[Source, ...] = ()
     "By number as well: what opens their artifacts."
     window: TimeRange = msgspec.field(default_factory=TimeRange)
@@ -61,7 +62,8 @@ def recipe_of(table: Table, fmt: Format, filter: str | None, key: Key | None) ->
 class KeptFile(msgspec.Struct, frozen=True):
     """A quarantine file that is gone through again; a bit per row says what becomes of it."""
 
-    path: str
+    place: Place
+    name: str
     tried: bytes
     "Rows that are decoded again."
     stays: bytes

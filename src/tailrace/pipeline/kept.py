@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +23,7 @@ class KeptTask(Task):
         numbers = {artifact.key: number for number, artifact in enumerate(self.unit.artifacts)}
         engines: dict[int, Again] = {}
         for file in self.unit.kept:
-            rows = read_file(Path(file.path))
+            rows = read_file(file.place, file.name)
             stays = rows.filter(pa.array(unpacked(file.stays, rows.num_rows)))
             self.waste.copy(owned(stays, set(numbers), self.job.run))
             self._try(rows.filter(pa.array(unpacked(file.tried, rows.num_rows))), numbers, engines)

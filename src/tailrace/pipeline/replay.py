@@ -6,10 +6,8 @@ failed as a whole, are read from their source again, and all rows of such an art
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -27,6 +25,7 @@ from tailrace.lake.intents import read_ledger
 from tailrace.lake.ledger import Entry, Ledger, keys
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
+from tailrace.lake.place import Place
 from tailrace.lake.quarantine import Page, pages
 from tailrace.lake.removal import entries_of
 from tailrace.lake.runs import new_run_id
@@ -109,13 +108,11 @@ class Replay:
         scratch = self.lake.meta("replay", self.declared.name, self.spec.name) / run
         try:
             rewriting = self._rewriting(plan)
-            roots = {"table_root": str(scratch / "data"), "quarantine_root": str(scratch / "quarantine")}
+            roots = {"table_root": scratch / "data", "quarantine_root": scratch / "quarantine"}
             alone, again = self._work(plan, rewriting, run, roots)
             Replayed(self.spec, plan.known, rewriting.tried, self.report).count(alone, again, plan.choice)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-            with suppress(OSError):  # another look may be under way
-                scratch.parent.rmdir()
+            scratch.clear()
 
     def _replay(self) -> None:
         plan = self._plan()
@@ -193,7 +190,7 @@ class Replay:
         return Rewriting(self.options.sought, plan.framings, plan.choice.alone)
 
     def _work(
-        self, plan: _Plan, rewriting: Rewriting, run: str, roots: dict[str, str]
+        self, plan: _Plan, rewriting: Rewriting, run: str, roots: dict[str, Place]
     ) -> tuple[list[Done], list[Done]]:
         """Results of records by themselves, and of artifacts read again."""
         again = self._groups(plan.choice.again)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -126,11 +125,10 @@ class Replayed:
         for job, _, result in again:
             worse = {o.uri for o in result.outcomes if self._is_worse(o.uri, o.status)}
             for name in result.quarantine:
-                path = Path(job.quarantine_root, name)
                 if worse:
-                    rows = read_file(path)
+                    rows = read_file(job.quarantine_root, name)
                     kept = rows.filter(pa.array(~of_artifacts(rows, worse)))
-                    write_quarantine(path, kept)
+                    write_quarantine(job.quarantine_root, name, kept)
                 yield name
 
 

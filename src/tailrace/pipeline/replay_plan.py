@@ -114,7 +114,7 @@ class Rewriting:
         for page in pages:
             touched = page.holds & of_artifacts(page.rows, self.touched.keys())
             if touched.any():
-                self.lifted.append(page.path.name)
+                self.lifted.append(page.name)
                 self._add(page, touched)
         numbers = iter(range(first_number, first_number + sum(map(len, self._files.values()))))
         return {window: list(self._units(files, numbers)) for window, files in self._files.items()}
@@ -132,7 +132,7 @@ class Rewriting:
                 windows[window] = windows.get(window, np.zeros(len(tried), bool)) | here
                 self.tried[str(uri)] = self.tried.get(str(uri), 0) + int(here.sum())
         for window, some in (windows or {self.touched[uris[0]][2]: tried}).items():
-            file = KeptFile(str(page.path), packed(some), packed(stays))
+            file = KeptFile(page.place, page.name, packed(some), packed(stays))
             self._files.setdefault(window, []).append((file, uris))
             stays = np.zeros(len(stays), bool)  # once is enough
 

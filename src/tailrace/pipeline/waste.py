@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 
 import msgspec
 import pyarrow as pa
@@ -44,8 +43,7 @@ class QuarantineWriter:
         return self.files
 
     def discard(self) -> None:
-        for name in self.files:
-            Path(self.job.quarantine_root, name).unlink(missing_ok=True)
+        self.job.quarantine_root.delete(self.files)
         self.files.clear()
 
     def _write(self) -> None:
@@ -79,4 +77,4 @@ class QuarantineWriter:
     def _put(self, rows: pa.Table) -> None:
         name = f"{self.job.run}-{self.name}-{len(self.files)}.parquet"
         self.files.append(name)
-        write_quarantine(Path(self.job.quarantine_root, name), rows)
+        write_quarantine(self.job.quarantine_root, name, rows)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +19,7 @@ from tailrace.core.arrow import arrow_schema
 from tailrace.lake.files import TextRange, stats_json
 from tailrace.lake.identity import tp_ids
 from tailrace.lake.paths import data_path, stored_value
+from tailrace.lake.place import Draft
 from tailrace.pipeline.encoding import ROW_GROUP, parquet_settings
 from tailrace.pipeline.enrich import LISTS, Enricher
 from tailrace.pipeline.job import Job, WrittenFile
@@ -51,6 +50,7 @@ class _Buffer:
 @dataclass(slots=True)
 class _Open:
     writer: pq.ParquetWriter
+    draft: Draft
     path: str
     schema: pa.Schema
     "The columns of this file: those that any of its rows has a value in."
@@ -90,6 +90,8 @@ class LakeWriter:
         self.buffered = 0
         self.open: OrderedDict[Key, _Open] = OrderedDict()
         self.files: list[WrittenFile] = []
+        self.drafts: list[Draft] = []
+        "Of those files: they may be on their way still."
         self.serial = 0
 
     def add(self, shaped: Shaped) -> None:
@@ -111,6 +113,8 @@ class LakeWriter:
             self._flush(key)
         for key in list(self.open):
             self._close(key)
+        for draft in self.drafts:
+            draft.wait()
         return self.files
 
     def discard(self) -> None:
@@ -119,10 +123,11 @@ class LakeWriter:
             # What could not be written before cannot be now; the file goes anyway.
             with suppress(OSError):
                 opened.writer.close()
-        for path in [o.path for o in self.open.values()] + [f.path for f in self.files]:
-            Path(self.job.table_root, path).unlink(missing_ok=True)
+        for draft in [*(opened.draft for opened in self.open.values()), *self.drafts]:
+            draft.discard()
         self.open.clear()
         self.files.clear()
+        self.drafts.clear()
 
     def _flush(self, key: Key) -> None:
         buffer = self.buffers.pop(key)
@@ -133,7 +138,7 @@ class LakeWriter:
             group = {n: a.slice(start, ROW_GROUP) for n, a in columns.items()} if rows > ROW_GROUP else columns
             present = self._completed(group, key)
             self._file(key, columns, present).write(present, min(ROW_GROUP, rows - start), self.enricher.coded)
-        if Path(self.job.table_root, self.open[key].path).stat().st_size > FILE_BYTES:
+        if self.open[key].draft.size() > FILE_BYTES:
             self._close(key)
 
     def _sorted(self, buffer: _Buffer) -> dict[str, pa.Array]:
@@ -188,8 +193,7 @@ class LakeWriter:
         directory = data_path(self.job.partition, index, EPOCH + timedelta(days=day))
         path = f"{directory}/{self.job.run}-{self.name}-{self.serial}.parquet"
         self.serial += 1
-        full = os.path.join(self.job.table_root, path)
-        os.makedirs(os.path.dirname(full), exist_ok=True)
+        draft = self.job.table_root.create(path)
         schema = schema.with_metadata(
             {
                 "tailrace.version": __version__,
@@ -199,16 +203,16 @@ class LakeWriter:
             }
         )
         settings = parquet_settings(self.job.table.columns, first, self.enricher.coded)
-        opened = self.open[key] = _Open(pq.ParquetWriter(full, schema, **settings), path, schema)
+        opened = self.open[key] = _Open(pq.ParquetWriter(draft.path, schema, **settings), draft, path, schema)
         return opened
 
     def _close(self, key: Key) -> None:
         opened = self.open.pop(key)
         opened.writer.close()
-        full = os.path.join(self.job.table_root, opened.path)
         stats = stats_json(opened.writer.writer.metadata, self.schema, opened.ranges, opened.schema.names)
         index, day = key
-        size = os.path.getsize(full)
+        size = opened.draft.close()
+        self.drafts.append(opened.draft)
         file = WrittenFile(opened.path, size, index, EPOCH + timedelta(days=day), opened.rows, stats)
         self.files.append(file)
 

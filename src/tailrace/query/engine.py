@@ -212,7 +212,7 @@ class Engine:
             columns = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in types.items())
             body = f"SELECT {columns} WHERE false"
         else:
-            paths = (f"{snapshot.root}/{path}" for path in files["path"].to_pylist())
+            paths = (snapshot.root.address(path) for path in files["path"].to_pylist())
             # DuckDB 2.0 fails when it looks inside a struct for a field that a file lacks: it gets such structs whole.
             grown = ", ".join(f"[{quoted(f.name)}][1] AS {quoted(f.name)}" for f in schema if has_grown(f.type))
             select = f"* REPLACE ({grown})" if grown else "*"
@@ -236,7 +236,7 @@ class Engine:
         self.warnings.extend(f"left out of {QUARANTINE}: {error}" for error in listing.damaged)
         types = {f.name: duckdb_type(f) for f in SHOWN_SCHEMA}
         if listing.files:
-            body = f"SELECT * FROM {_scan(map(str, listing.files), types)} AS entry"
+            body = f"SELECT * FROM {_scan((place.address(name) for place, name in listing.files), types)} AS entry"
         else:
             body = f"SELECT {', '.join(f'NULL::{kind} AS {quoted(name)}' for name, kind in types.items())} WHERE false"
         if listing.files and listing.superseded.num_rows:

@@ -155,7 +155,7 @@ def test_a_source_that_cannot_be_listed_does_not_hide_others(world: World, tmp_p
     )
     world.write_config(two)
     world.collect("a")
-    for segment in world.lake.meta("ledger", "nginx_access_log", "a").rglob("*.parquet"):
+    for segment in world.lake.meta("ledger", "nginx_access_log", "a").path.rglob("*.parquet"):
         segment.write_bytes(b"damaged")
     done = run(world, "source", "list", "--artifacts", "--output", "json")
     assert {row["partition"] for row in json.loads(done.stdout)} == {"nginx_access_log.b"}
@@ -250,7 +250,7 @@ def test_config_show_traces_values(world: World, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_damaged_table_is_listed_with_a_note(world: World) -> None:
-    log = world.lake.table_root("nginx_access_log") / "_delta_log"
+    log = world.lake.table_root("nginx_access_log").path / "_delta_log"
     sorted(log.glob("*.json"))[-1].write_text("{ not json")
     done = run(world, "table", "list", "--output", "json")
     assert done.exit_code == 0

@@ -77,7 +77,7 @@ def test_what_a_collection_counts(world: World, logs: Path) -> None:
     assert [of_web(told, "artifacts_total", result=r) for r in ("whole", "partial", "failed")] == [1, 0, 1]
     assert of_web(told, "artifact_bytes_total") == sum(p.stat().st_size for p in logs.iterdir())
     assert of_web(told, "written_files_total") == 1
-    (size,) = [p.stat().st_size for p in world.lake.data_root.rglob("tp_date=*/*.parquet")]
+    (size,) = [p.stat().st_size for p in world.lake.data_root.path.rglob("tp_date=*/*.parquet")]
     assert of_web(told, "written_bytes_total") == size
     assert (of_web(told, "failures_total"), of_web(told, "locked_total")) == (1, 0)
     assert of_web(told, "last_success_timestamp_seconds") is None

@@ -35,8 +35,8 @@ def job(world: World, tmp_path: Path) -> Job:
         formats=(table.format,),
         run="run1",
         started=datetime(2024, 5, 1),
-        table_root=str(lake.table_root(table.name)),
-        quarantine_root=str(lake.meta("quarantine", table.name, "web")),
+        table_root=lake.table_root(table.name),
+        quarantine_root=lake.meta("quarantine", table.name, "web"),
         notes=str(tmp_path),
     )
 

@@ -74,7 +74,7 @@ def write(
     }
     columns = [pa.array(values[f.name], f.type) if f.name in values else pa.nulls(count, f.type) for f in schema]
     path = f"{data_path(partition, index, day)}/{run}-{name}.parquet"
-    target = lake.table_root(table) / path
+    target = lake.table_root(table).path / path
     target.parent.mkdir(parents=True, exist_ok=True)
     plain = ["body", "tp_id"]
     pq.write_table(

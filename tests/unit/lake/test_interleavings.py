@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tailrace.core.errors import LakeError
-from tailrace.lake import commit, intents, objects
+from tailrace.lake import commit, intents, place
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile
 from tailrace.lake.intents import read_ledger
@@ -105,7 +105,7 @@ def collect(schema: pa.Schema, write_file: Callable[..., DataFile], make_entry: 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12)), max_size=60))
 def test_every_row_once_whatever_happens(collect: Collect, plan: list[tuple[int, int]]) -> None:
     with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:
-        for module in (commit, intents, objects):
+        for module in (commit, intents, place):
             patch.setattr(module, "reached", Collector.reached)
         lake = Lake(Path(home))
         collectors = [Collector(collect, lake, f"run{n}") for n in range(3)]
@@ -129,7 +129,7 @@ def test_every_row_once_whatever_happens(collect: Collect, plan: list[tuple[int,
 
 
 def check_no_orphans(lake: Lake) -> None:
-    root = lake.table_root("t")
+    root = lake.table_root("t").path
     log = "".join(p.read_text() for p in (root / "_delta_log").glob("*.json"))
     assert all(str(p.relative_to(root)) in log for p in root.glob("tp_partition=*/**/*.parquet"))
 
@@ -137,7 +137,7 @@ def check_no_orphans(lake: Lake) -> None:
 def check(lake: Lake) -> None:
     seen = snapshot(lake, "t")
     paths = seen.files.column("path").to_pylist()
-    ids = [i for p in paths for i in pq.ParquetFile(seen.root / p).read(columns=["tp_id"]).column(0).to_pylist()]
+    ids = [i for p in paths for i in pq.ParquetFile(seen.root.path / p).read(columns=["tp_id"]).column(0).to_pylist()]
     assert len(ids) == 10
     assert set(Counter(ids).values()) == {1}
     assert set(read_ledger(lake, "t", "p").known()) == set(URIS)

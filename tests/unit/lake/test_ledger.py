@@ -16,6 +16,7 @@ from tailrace.core.errors import LakeError
 from tailrace.lake import segments as book
 from tailrace.lake.identity import artifact_prefix
 from tailrace.lake.ledger import Entry, Ledger, Segment, entries_table, prefixes
+from tailrace.lake.place import LocalPlace, Place
 
 MakeEntry = Callable[..., Entry]
 
@@ -24,11 +25,16 @@ def segment(sequence: int, entries: list[Entry], **more: object) -> Segment:
     return Segment(sequence, "run", entries=entries_table(entries), **more)  # type: ignore[arg-type]
 
 
-def put(directory: Path, segment: Segment) -> None:
-    book.segment_path(directory, segment.sequence).write_bytes(book.segment_bytes(segment))
+@pytest.fixture
+def place(tmp_path: Path) -> LocalPlace:
+    return LocalPlace(str(tmp_path))
 
 
-def test_segments_keep_everything(tmp_path: Path) -> None:
+def put(directory: Place, segment: Segment) -> None:
+    directory.put(book.segment_name(segment.sequence), book.segment_bytes(segment), "test")
+
+
+def test_segments_keep_everything(place: LocalPlace) -> None:
     entry = Entry(
         uri="s3://b/k ü.zip",
         version="etag",
@@ -49,8 +55,8 @@ def test_segments_keep_everything(tmp_path: Path) -> None:
         error="cut off",
     )
     written = segment(7, [entry], files=("f",), quarantine=("q",), notes={"range": "x"}, kind="collect")
-    put(tmp_path, written)
-    read = book.read_segment(tmp_path, 7)
+    put(place, written)
+    read = book.read_segment(place, 7)
     assert (read.sequence, read.run, read.files, read.quarantine, read.notes) == (
         7,
         "run",
@@ -79,34 +85,34 @@ def test_fold_is_the_last_word_on_each_artifact_wherever_it_is_cut(
     assert {uri: known.version for uri, known in folded.known().items()} == expected
 
 
-def test_validity_of_the_last_segment_is_the_logs_word(tmp_path: Path, make_entry: MakeEntry) -> None:
+def test_validity_of_the_last_segment_is_the_logs_word(place: LocalPlace, make_entry: MakeEntry) -> None:
     for n in (1, 2, 3):
-        put(tmp_path, segment(n, [make_entry(f"u{n}")], quarantine=(f"q{n}",)))
-    assert set(book.load_ledger(tmp_path, 2, True).known()) == {"u1", "u2"}
-    assert book.load_ledger(tmp_path, 3, False).quarantine == ("q1", "q2")
-    assert book.load_ledger(tmp_path, 0, True).entries.num_rows == 0
+        put(place, segment(n, [make_entry(f"u{n}")], quarantine=(f"q{n}",)))
+    assert set(book.load_ledger(place, 2, True).known()) == {"u1", "u2"}
+    assert book.load_ledger(place, 3, False).quarantine == ("q1", "q2")
+    assert book.load_ledger(place, 0, True).entries.num_rows == 0
 
 
-def test_missing_segment_is_named(tmp_path: Path, make_entry: MakeEntry) -> None:
-    put(tmp_path, segment(2, [make_entry("u")]))
+def test_missing_segment_is_named(place: LocalPlace, make_entry: MakeEntry) -> None:
+    put(place, segment(2, [make_entry("u")]))
     with pytest.raises(LakeError, match="segment 1 is missing"):
-        book.load_ledger(tmp_path, 2, True)
+        book.load_ledger(place, 2, True)
 
 
-def test_damaged_segment_is_named(tmp_path: Path) -> None:
-    book.segment_path(tmp_path, 1).write_bytes(b"junk")
+def test_damaged_segment_is_named(place: LocalPlace) -> None:
+    (place.path / book.segment_name(1)).write_bytes(b"junk")
     with pytest.raises(LakeError) as error:
-        book.load_ledger(tmp_path, 1, True)
+        book.load_ledger(place, 1, True)
     assert error.value.code == "lake.damaged-ledger"
 
 
-def test_foreign_parquet_is_no_segment(tmp_path: Path, make_entry: MakeEntry) -> None:
-    path = book.segment_path(tmp_path, 1)
+def test_foreign_parquet_is_no_segment(place: LocalPlace, make_entry: MakeEntry) -> None:
+    path = place.path / book.segment_name(1)
     header = pq.read_schema(pa.BufferReader(book.segment_bytes(segment(1, [make_entry("u")])))).metadata
     for foreign in (pa.table({"a": [1]}), pa.table({"a": [1]}).replace_schema_metadata(header)):
         pq.write_table(foreign, path)
         with pytest.raises(LakeError, match="not a ledger") as error:
-            book.load_ledger(tmp_path, 1, True)
+            book.load_ledger(place, 1, True)
         assert (error.value.code, error.value.where) == ("lake.damaged-ledger", str(path))
 
 
@@ -118,16 +124,16 @@ def test_the_run_that_read_and_the_run_that_stored(make_entry: MakeEntry) -> Non
     assert Ledger().fold([second]).entries.column("stored_by").to_pylist() == [None]
 
 
-def test_segments_at_or_below_the_fold_are_not_read(tmp_path: Path, make_entry: MakeEntry) -> None:
+def test_segments_at_or_below_the_fold_are_not_read(place: LocalPlace, make_entry: MakeEntry) -> None:
     for n in (1, 2, 3):
         put(
-            tmp_path,
+            place,
             segment(n, [make_entry("u", version=str(n))], quarantine=(f"q{n}",), notes={"n": str(n)}),
         )
-    book.write_fold(tmp_path, book.load_ledger(tmp_path, 2, True), "run")
-    book.segment_path(tmp_path, 1).unlink()
-    book.segment_path(tmp_path, 2).unlink()
-    ledger = book.load_ledger(tmp_path, 3, True)
+    book.write_fold(place, book.load_ledger(place, 2, True), "run")
+    (place.path / book.segment_name(1)).unlink()
+    (place.path / book.segment_name(2)).unlink()
+    ledger = book.load_ledger(place, 3, True)
     assert ledger.known()["u"].version == "3"
     assert (ledger.sequence, ledger.quarantine, ledger.notes) == (3, ("q1", "q2", "q3"), {"n": "3"})
 
@@ -143,30 +149,30 @@ def test_prefixes_include_members(make_entry: MakeEntry) -> None:
     assert set(prefixes(table)) == expected
 
 
-def test_ten_thousand_segments_fold_quickly(tmp_path: Path, make_entry: MakeEntry) -> None:
+def test_ten_thousand_segments_fold_quickly(place: LocalPlace, make_entry: MakeEntry) -> None:
     """Behind a fold every run reads a few dozen segments; without one it still must not take minutes."""
     data = book.segment_bytes(segment(1, [make_entry(f"u{i}") for i in range(10)]))
     for n in range(1, 10_001):
-        book.segment_path(tmp_path, n).write_bytes(data)
+        (place.path / book.segment_name(n)).write_bytes(data)
     began = time.process_time()
-    whole = book.load_ledger(tmp_path, 10_000, True)
+    whole = book.load_ledger(place, 10_000, True)
     cold = time.process_time() - began
-    book.write_fold(tmp_path, Ledger(10_000, whole.entries), "run")
+    book.write_fold(place, Ledger(10_000, whole.entries), "run")
     began = time.process_time()
-    book.load_ledger(tmp_path, 10_000, True)
+    book.load_ledger(place, 10_000, True)
     warm = time.process_time() - began
     print(f"10,000 segments: {cold:.2f} s without a fold, {warm:.3f} s with one")
     assert cold < 30
     assert warm < 1
 
 
-def test_a_hundred_thousand_artifacts(tmp_path: Path) -> None:
+def test_a_hundred_thousand_artifacts(place: LocalPlace) -> None:
     moment = datetime(2024, 1, 1)
     entries = [Entry(f"s3://bucket/AWSLogs/{i}.json.gz", "etag", i, "ok", moment) for i in range(100_000)]
     ledger = Ledger().fold([segment(1, entries)])
-    book.write_fold(tmp_path, ledger, "run")
+    book.write_fold(place, ledger, "run")
     began = time.process_time()
-    known = book.load_ledger(tmp_path, 1, True).known()
+    known = book.load_ledger(place, 1, True).known()
     taken = time.process_time() - began
     print(f"100,000 artifacts: {taken:.2f} s")
     assert len(known) == 100_000

@@ -179,7 +179,7 @@ def test_many_files_of_many_artifacts(world: World, tmp_path: Path, monkeypatch:
     configure(world, tmp_path / "logs", WRONG)
     world.collect()
     configure(world, tmp_path / "logs", JSONL)
-    assert len(list(world.lake.meta("quarantine", "events", "p").iterdir())) > 10
+    assert len(list(world.lake.meta("quarantine", "events", "p").path.iterdir())) > 10
     assert replayed(world, sought=Sought(artifacts=["2.log", "4.log"])).stored == 20
     assert counts(world) == (20, 40)
     assert replayed(world).stored == 40

@@ -139,7 +139,7 @@ def test_deleting_everything_forgets_the_quarantine(world: World, logs: Path) ->
 
 def test_files_of_an_earlier_version_are_read_with_their_artifacts(world: World, logs: Path) -> None:
     """They do not say how their records were cut; a purge and a query need not know."""
-    for path in world.lake.meta("quarantine", "events", "p").iterdir():
+    for path in world.lake.meta("quarantine", "events", "p").path.iterdir():
         pq.write_table(pq.ParquetFile(path).read(columns=SHOWN_SCHEMA.names), path)
     assert len(refused(world)) == 6
     (logs / "b.log").unlink()

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tailrace.core import Common, Jsonl, Table, TimeRange, col
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch
+from tailrace.lake.place import LocalPlace
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job
 from tailrace.pipeline.shape import Origin, Part, Shaped, Shaper
@@ -29,7 +30,7 @@ REQUIRED = Table("t", "", Jsonl(), (col("at", "timestamp"), col("n", "integer", 
 
 
 def job(table: Table = TABLE, **more: Any) -> Job:
-    return Job(table, "p", (table.format,), "run", START, "/lake", "/quarantine", **more)
+    return Job(table, "p", (table.format,), "run", START, LocalPlace("/lake"), LocalPlace("/quarantine"), **more)
 
 
 def shaper(table: Table = TABLE, **more: Any) -> Shaper:

@@ -38,7 +38,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def files_of(log: LiveLog) -> set[str]:
-    root = log.world.lake.table_root("t")
+    root = log.world.lake.table_root("t").path
     return {str(path) for path in root.rglob("*.parquet")}
 
 

@@ -145,7 +145,7 @@ def test_back_to_a_moment(world: World) -> None:
 def test_what_was_deleted_for_good_cannot_come_back(world: World) -> None:
     ((version, _),) = versions(world)
     erase_range(world, None, None)
-    for path in (world.lake.table_root("t") / "tp_partition=p").rglob("*.parquet"):
+    for path in (world.lake.table_root("t").path / "tp_partition=p").rglob("*.parquet"):
         path.unlink()
     with pytest.raises(LakeError, match="deleted for good"):
         restore(world.lake, "t", "p", version)

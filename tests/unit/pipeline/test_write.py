@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tailrace.core import Common, Jsonl, Table, col, struct
+from tailrace.lake.place import LocalPlace
 from tailrace.pipeline import write
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job, WrittenFile
@@ -40,7 +41,7 @@ def shaped(**columns: list[Any]) -> Shaped:
 
 
 def written(root: Path, *several: Shaped) -> list[WrittenFile]:
-    job = Job(TABLE, "p", (TABLE.format,), "run", START, str(root), str(root / "quarantine"))
+    job = Job(TABLE, "p", (TABLE.format,), "run", START, LocalPlace(str(root)), LocalPlace(str(root / "quarantine")))
     origin = Origin(0, "0123456789abcdef", "file", None, "/logs/a", "file:///logs/a")
     writer = LakeWriter(job, "unit", Enricher(TABLE), [origin])
     for one in several:

@@ -40,7 +40,7 @@ def empty(path: Path) -> None:
     [(cut, 0), (cut, 1), (cut, 2), (empty, 0), (empty, -1), (Path.unlink, 0), (Path.unlink, 1)],
 )
 def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], number: int) -> None:
-    path = sorted((filled.lake.table_root("nginx_access_log") / "_delta_log").glob("*.json"))[number]
+    path = sorted((filled.lake.table_root("nginx_access_log").path / "_delta_log").glob("*.json"))[number]
     damage(path)
     made = Engine(filled.lake)
     with pytest.raises(QueryError) as raised:
@@ -62,7 +62,7 @@ def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], nu
 
 @pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
 def test_a_broken_data_file_is_named(filled: World, damage: Callable[[Path], None], tmp_path: Path) -> None:
-    root = filled.lake.table_root("nginx_access_log")
+    root = filled.lake.table_root("nginx_access_log").path
     paths = sorted(root.rglob("*.parquet"))
     for path in paths:
         damage(path)
@@ -80,7 +80,7 @@ def test_a_broken_data_file_is_named(filled: World, damage: Callable[[Path], Non
 
 
 def test_a_broken_ledger_is_named(filled: World) -> None:
-    path = filled.lake.meta("ledger", "nginx_access_log", "p") / "000000000001.parquet"
+    path = filled.lake.meta("ledger", "nginx_access_log", "p").path / "000000000001.parquet"
     cut(path)
     whole, broken = filled.collect()
     assert whole.clean
@@ -97,7 +97,7 @@ def test_a_home_that_nothing_can_be_stored_in_is_no_empty_lake(tmp_path: Path) -
 
 def test_directories_of_others_are_no_tables(filled: World) -> None:
     for name in ("tp_table=%ff", "tp_table=", "other"):
-        log = filled.lake.data_root / name / "_delta_log"
+        log = filled.lake.data_root.path / name / "_delta_log"
         log.mkdir(parents=True)
         (log / f"{0:020d}.json").write_text("{}")
     assert filled.query("select count(*) from nginx_access_log") == [(10,)]

@@ -90,7 +90,7 @@ def test_a_damaged_file_does_not_hide_the_others(world: World, logs: Path) -> No
     world.collect()
     write(logs / "b.log", "worse\n")
     world.collect()
-    directory = world.lake.meta("quarantine", "events", "p")
+    directory = world.lake.meta("quarantine", "events", "p").path
     first = min(directory.iterdir(), key=lambda path: path.stat().st_mtime_ns)
     first.write_bytes(first.read_bytes()[:20])
     engine = Engine(world.lake)
