@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.formats.matchers import Mask, Matched, Matcher, Re2, bools, filled, fours, only, portable
+from tailrace.formats.leaf_check import LeafCheck
+from tailrace.formats.matchers import Matched, Matcher, bools, filled, fours
 from tailrace.formats.regex_split import Leaf, Mark, Part, Split
 
 
@@ -22,7 +22,7 @@ class Cutting:
         leaves = [part for part in cut.parts if isinstance(part, Leaf)]
         self.shunned = cut.shunned
         self.quotes = cut.quotes if not all(leaf.quoteless for leaf in leaves) else 0
-        checks = [_Check(f"piece{i}", leaf, cut.to_end) for i, leaf in enumerate(leaves)]
+        checks = [LeafCheck(f"piece{i}", leaf, cut.to_end) for i, leaf in enumerate(leaves)]
         self.leaves = [check for check in checks if check.needed]
         self.marks = [part.name for part in cut.parts if isinstance(part, Mark) and part.opens]
         self.passes = _passes(cut, {check.name for check in self.leaves})
@@ -44,38 +44,6 @@ class Cutting:
         if ok.all():
             return matched
         return filled(matched, ~ok, self.otherwise.match(lines.filter(pa.array(~ok))))
-
-
-class _Check:
-    """One leaf: is a piece what it must be, and which texts do its groups have there?"""
-
-    def __init__(self, name: str, leaf: Leaf, to_end: bool) -> None:
-        self.name = name
-        text = portable(leaf.text)
-        plain = only(text)
-        to_end = to_end or leaf.until is not None
-        end = "$" if to_end else ""
-        body = plain[3:-1] if leaf.whole else plain
-        self.needless = body == ".*" or (to_end and body == ".*?")
-        self.whole = leaf.whole if to_end or self.needless else None
-        inner = [n for n in leaf.captures if n != self.whole]
-        self.inner = Re2(f"^(?:{text}){end}", inner) if inner else None
-        self.test = f"^(?:{plain}){end}"
-        self.needed = bool(leaf.captures) or not self.needless
-
-    def read(self, pieces: pa.Array, groups: dict[str, pa.Array]) -> Mask:
-        """Which pieces match; adds the texts of the groups in them."""
-        if self.whole:
-            groups[self.whole] = pieces
-        if self.needless and self.inner is None:
-            return np.ones(len(pieces), bool)
-        coded = pieces.dictionary_encode()
-        where = coded.indices
-        if self.inner is None:
-            return bools(pc.match_substring_regex(coded.dictionary, self.test).take(where).fill_null(False))
-        found = self.inner.match(coded.dictionary)
-        groups |= {name: texts.take(where) for name, texts in found.groups.items()}
-        return bools(pa.array(found.ok).take(where).fill_null(False))
 
 
 def _passes(cut: Split, wanted: set[str]) -> list[tuple[tuple[str, ...], str]]:

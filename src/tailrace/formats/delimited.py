@@ -20,10 +20,8 @@ from tailrace.formats.csv_reader import CsvReader
 from tailrace.formats.delimited_text import free, grammar, single
 from tailrace.formats.feed import Once
 from tailrace.formats.fit import Fitter, Texts
-from tailrace.formats.lines import LineBlock, cut_lines, merged
+from tailrace.formats.lines import LineBlock, blank_lines, cut_lines, first_bytes, merged
 from tailrace.formats.records import record_block, records_of
-
-_BLANKS = b" \t"
 
 
 def delimited_decoder(table: Table, fmt: Delimited) -> DelimitedDecoder:
@@ -130,14 +128,11 @@ class Reading:
 
     def _values(self, records: LineBlock) -> Positions:
         """Records that hold values: no blank lines, comments or headers."""
-        skip = records.starts == records.ends
-        data = np.frombuffer(records.buffer, np.uint8)
-        firsts = data[np.minimum(records.starts, max(len(data) - 1, 0))]
-        signs = list(_BLANKS) + ([self.fmt.comment.encode()[0]] if self.fmt.comment else [])
-        for line in np.flatnonzero(np.isin(firsts, signs) & ~skip).tolist():
-            raw = records.raw(line)
-            comment = self.fmt.comment and raw.startswith(self.fmt.comment.encode())
-            skip[line] = bool(comment) or not raw.strip(_BLANKS)
+        skip = blank_lines(records)
+        if self.fmt.comment:
+            mark = self.fmt.comment.encode()
+            for line in np.flatnonzero((first_bytes(records) == mark[0]) & ~skip).tolist():
+                skip[line] = records.raw(line).startswith(mark)
         if not self.names and not skip.all():
             self.begin(records.raw(int(np.argmin(skip))))
         if self.header:  # files that were joined repeat it

@@ -116,10 +116,36 @@ def null_where(values: pa.Array, *markers: str | None) -> pa.Array:
         return values
     for marker in markers:
         if marker is not None:
-            means_null = pc.equal(values, marker)
-            if pc.any(means_null).as_py():
-                values = pc.if_else(means_null, pa.scalar(None, pa.string()), values)
+            means_null = _equal(values, marker.encode())
+            if means_null is not None:
+                values = _without(values, means_null)
     return values
+
+
+def _equal(values: pa.StringArray, text: bytes) -> npt.NDArray[np.bool_] | None:
+    """Which of the texts, or what stands in place of nulls, are this one; None: no text is. Most have another length."""
+    _, places, data = values.buffers()
+    offsets = np.frombuffer(places, np.int32)[values.offset : values.offset + len(values) + 1]
+    alike = np.diff(offsets) == len(text)
+    if not alike.any():
+        return None
+    if len(text) == 1:
+        alike[alike] = np.frombuffer(data, np.uint8)[offsets[:-1][alike]] == text[0]
+    elif text:
+        alike &= pc.equal(values, text.decode()).fill_null(False).to_numpy(zero_copy_only=False)
+    return alike if alike.any() else None
+
+
+def _without(values: pa.StringArray, null: npt.NDArray[np.bool_]) -> pa.StringArray:
+    """The same texts but for these, not copied."""
+    if values.null_count or values.offset:
+        valid = values.is_valid().to_numpy(zero_copy_only=False) & ~null
+    else:
+        valid = ~null
+    _, places, data = values.buffers()
+    padding = np.zeros(values.offset, bool)
+    validity = pa.py_buffer(np.packbits(np.concatenate((padding, valid)), bitorder="little"))
+    return pa.StringArray.from_buffers(len(values), places, data, validity, -1, values.offset)
 
 
 def _fit(column: Column, values: pa.Array, time: str | None) -> tuple[pa.Array, pa.Array | None]:

@@ -18,11 +18,10 @@ from tailrace.formats.fit import REST, Fitter, Texts
 from tailrace.formats.layout_address import AddressPort, split_address
 from tailrace.formats.layout_regex import LinePattern
 from tailrace.formats.layout_request import split_request
-from tailrace.formats.lines import LineBlock, cut_lines, merged
+from tailrace.formats.lines import LineBlock, blank_lines, cut_lines, first_bytes, merged
 from tailrace.formats.subscriptions import Messages
 from tailrace.formats.tokens import Request, Tokenizer, Word, words_of
 
-_BLANKS = b" \t"
 _MANY_LINES, _MANY_BYTES = 8192, 4 * 1024 * 1024
 "So many odd lines are worth a reading of their own."
 _FEW_LINES = 100
@@ -184,14 +183,11 @@ class LayoutDecoder:
 
     def _content(self, block: LineBlock) -> tuple[Positions, list[int]]:
         """Lines that hold values, and header lines; the others are blank or comments."""
-        data = np.frombuffer(block.buffer, np.uint8)
-        skip = block.starts == block.ends
-        firsts = data[np.minimum(block.starts, max(len(data) - 1, 0))]
-        for line in _beginning(firsts, _BLANKS, skip):
-            skip[line] = not block.raw(line).strip(_BLANKS)
+        skip = blank_lines(block)
+        firsts = first_bytes(block)
         if self.fmt.comment:
             mark = self.fmt.comment.encode()
-            for line in _beginning(firsts, mark[:1], skip):
+            for line in np.flatnonzero((firsts == mark[0]) & ~skip).tolist():
                 skip[line] = block.raw(line).startswith(mark)
         headers = []
         if self.header is not None:
@@ -242,11 +238,6 @@ def _parts(lines: Positions, headers: list[int]) -> Iterator[tuple[int | None, P
     cuts = np.searchsorted(lines, headers).tolist()
     for header, start, end in zip([None, *headers], [0, *cuts], [*cuts, len(lines)], strict=True):
         yield header, lines[start:end]
-
-
-def _beginning(firsts: npt.NDArray[np.uint8], signs: bytes, skip: npt.NDArray[np.bool_]) -> list[int]:
-    found: list[int] = np.flatnonzero(np.isin(firsts, list(signs)) & ~skip).tolist()
-    return found
 
 
 def _rows_of(originals: dict[int, bytes], lines: Positions) -> list[int]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from tailrace.core import ConfigError
 from tailrace.formats.base import Positions, Stream, growing
 from tailrace.formats.grok import checked_start
+from tailrace.formats.line_texts import texts_of
 from tailrace.formats.lines import LineBlock, cut_lines, merged
 from tailrace.formats.records import MAX_RECORD_BYTES, record_block
 
@@ -84,17 +85,3 @@ def _limited(block: LineBlock, firsts: Positions, lasts: Positions) -> tuple[Pos
     kept = np.delete(np.arange(len(firsts)), long)
     order = np.argsort(np.r_[firsts[kept], alone], kind="stable")
     return np.r_[firsts[kept], alone][order], np.r_[lasts[kept], alone][order]
-
-
-def texts_of(block: LineBlock) -> pa.StringArray:
-    """The lines of a block, which is valid UTF-8, as Arrow strings."""
-    lengths = block.ends - block.starts
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    data = np.frombuffer(block.buffer, np.uint8)
-    if len(lengths):
-        kept = np.zeros(len(data) + 1, np.int8)
-        kept[block.starts] += 1
-        kept[block.ends] -= 1
-        data = data[np.cumsum(kept[:-1], dtype=np.int8) > 0]
-    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data))

@@ -15,8 +15,8 @@ from tailrace.formats.base import Batch, Positions, Stream, moment_of
 from tailrace.formats.delimited_text import STAND_INS
 from tailrace.formats.fit import Fitter, Texts, joined, quoted
 from tailrace.formats.json_struct import source_keys
+from tailrace.formats.line_texts import texts_of
 from tailrace.formats.lines import LineBlock, cut_lines
-from tailrace.formats.multiline import texts_of
 from tailrace.formats.pair_dialects import DIALECTS
 from tailrace.formats.syslog import ANY_TIME
 from tailrace.formats.years import with_years

@@ -62,6 +62,10 @@ def _odd_lines(block: LineBlock, quote: str, escape: str, comment: str | None) -
     if escape and escape != quote:
         escaped = data.take(places - 1, mode="wrap") == ord(escape)
         places = places[~escaped]
+    if not len(places) % 2:
+        lines = np.minimum(np.searchsorted(block.ends, places[0::2]), len(block) - 1)
+        if (places[1::2] < block.ends[lines]).all():  # each is closed in the line in which it is opened
+            return []
     counts = np.searchsorted(places, block.ends) - np.searchsorted(places, block.starts)
     odd: list[int] = np.flatnonzero(counts % 2).tolist()
     if comment:

@@ -17,16 +17,19 @@ from tailrace.formats.casts import cast_texts
 from tailrace.formats.cutting import Cutting
 from tailrace.formats.fit import Fitter
 from tailrace.formats.grok import Expression, expressions_of
+from tailrace.formats.line_texts import Lines
 from tailrace.formats.lines import LineBlock, cut_lines
-from tailrace.formats.matchers import LINE_SECONDS, Backtracking, Matched, Matcher, Re2, portable
-from tailrace.formats.multiline import Starts, records, texts_of
+from tailrace.formats.matchers import LINE_SECONDS, Backtracking, Matched, Matcher, Re2, bools, portable
+from tailrace.formats.multiline import Starts, records
 from tailrace.formats.regex_split import split
+from tailrace.formats.regex_words import words
+from tailrace.formats.word_reader import WordReader
 from tailrace.formats.years import is_yearless, with_years
 
 SAMPLE = 1000
 "Lines on which the matchers are timed."
 _FEW = 100
-_RETURN = 13
+Part = tuple[Lines, Matched]
 
 
 def regex_decoder(table: Table, format: Regex | Grok) -> Decoder:
@@ -52,6 +55,18 @@ def matchers(expression: Expression) -> list[Matcher]:
     return [*found, backtracking]
 
 
+def word_reader(expression: Expression) -> WordReader | None:
+    """What reads most lines of the expression without it, if it is one of words."""
+    cut = split(portable(expression.text))
+    cells = words(cut) if cut is not None else None
+    if cut is None or cells is None:
+        return None
+    try:
+        return WordReader(cut, cells, [capture.group for capture in expression.captures])
+    except pa.ArrowInvalid:  # of some leaf
+        return None
+
+
 def cheapest(candidates: list[Matcher], lines: pa.StringArray) -> Matcher:
     """The matcher that took the least CPU time of those that agree with the reference."""
     reference, expected, least = candidates[-1], None, float("inf")
@@ -75,6 +90,20 @@ def _same(one: Matched, other: Matched) -> bool:
     )
 
 
+def _pays(words: WordReader, otherwise: Matcher, lines: Lines) -> bool:
+    """Do the two together take less CPU time than the matcher alone, and find the same?"""
+    texts = lines.texts
+    started = time.thread_time()
+    expected = otherwise.match(texts)
+    alone = time.thread_time() - started
+    started = time.thread_time()
+    groups, found = words.read(lines)
+    took = time.thread_time() - started + alone * (1 - found.mean())
+    mask = pa.array(found)
+    agrees = expected.ok[found].all() and all(t.equals(expected.groups[n].filter(mask)) for n, t in groups.items())
+    return took < alone and bool(agrees)
+
+
 class Way:
     """One expression, and what its fields become."""
 
@@ -82,12 +111,26 @@ class Way:
         self.expression = expression
         self.fitter = Fitter(table, expression.fields)
         self.candidates = _multiline_matchers(expression) if multiline else matchers(expression)
+        self.words = None if multiline else word_reader(expression)
         self.chosen: Matcher | None = None if len(self.candidates) > 1 else self.candidates[0]
 
-    def match(self, lines: pa.StringArray) -> Matched:
-        if self.chosen is None and len(lines) >= _FEW:
-            self.chosen = cheapest(self.candidates, lines[:SAMPLE])
-        return (self.chosen or self.candidates[0]).match(lines)
+    def match(self, lines: Lines) -> list[Part]:
+        """Lines with what was found in them, each line in one part; all those that do not match are in the last."""
+        if len(lines) < _FEW:
+            return [(lines, (self.chosen or self.candidates[0]).match(lines.texts))]
+        if self.chosen is None:
+            sample = lines.first(SAMPLE)
+            self.chosen = cheapest(self.candidates, sample.texts)
+            if self.words is not None and not _pays(self.words, self.chosen, sample):
+                self.words = None
+        if self.words is None:
+            return [(lines, self.chosen.match(lines.texts))]
+        groups, found = self.words.read(lines)
+        if not found.any():
+            return [(lines, self.chosen.match(lines.texts))]
+        done = (lines if found.all() else lines.where(found), Matched(groups, np.ones(np.count_nonzero(found), bool)))
+        rest = lines.where(~found)
+        return [done, (rest, self.chosen.match(rest.texts))] if len(rest) else [done]
 
     def fields(self, matched: Matched) -> dict[str, pa.Array]:
         """Texts by field, of the lines that match; of groups with one field the first that took part."""
@@ -138,24 +181,25 @@ class RegexDecoder:
         return fields | {name: with_years(fields[name], moment_of(stream)) for name in found}
 
     def _batches(self, block: LineBlock, stream: Stream) -> Iterator[Batch]:
-        lines, filled = _texts(block) if self.starts is None else _filled(texts_of(block))
-        skipped, bad, batches = len(block) - len(filled), list(block.bad), []
-        for number, way in enumerate(self.ways):
-            matched = way.match(lines)
-            if number == 0 or matched.ok.any():
-                fields = way.typed(self.prepared(way.fields(matched), stream))
-                batches.append(_batch(block, filled[matched.ok], way.fitter, fields))
-            if matched.ok.all() or number + 1 == len(self.ways):
+        lines = Lines.filled(block)
+        skipped, bad = len(block) - len(lines), list(block.bad)
+        batches: list[Batch] = []
+        for way in self.ways:
+            parts = way.match(lines)
+            for part, matched in parts:
+                if not batches or matched.ok.any():
+                    fields = way.typed(self.prepared(way.fields(matched), stream))
+                    batches.append(_batch(block, part.numbers[matched.ok], way.fitter, fields))
+            if matched.ok.all():
                 break
-            rest = ~matched.ok
-            lines, filled = lines.filter(pa.array(rest)), filled[rest]
-        slow = set(matched.slow)
-        refused = np.flatnonzero(~matched.ok).tolist()
-        if self.skip and refused:
-            nothing = pc.match_substring_regex(lines.take(pa.array(refused)), self.skip).to_pylist()
-            refused = [i for i, none in zip(refused, nothing, strict=True) if not none]
-            skipped += sum(nothing)
-        bad += [block.refuse(int(filled[i]), way.reason(i in slow)) for i in refused]
+            lines = part.where(~matched.ok)
+        slow = {int(part.numbers[i]) for i in matched.slow}
+        refused = part.numbers[~matched.ok]
+        if self.skip and len(refused):
+            nothing = bools(pc.match_substring_regex(lines.texts, self.skip))
+            skipped += int(np.count_nonzero(nothing))
+            refused = refused[~nothing]
+        bad += [block.refuse(line, way.reason(line in slow)) for line in refused.tolist()]
         batches[0].bad, batches[0].skipped = sorted(bad, key=lambda entry: entry.position), skipped
         yield from batches
 
@@ -174,26 +218,3 @@ def _multiline_matchers(expression: Expression) -> list[Matcher]:
         return [Re2(whole.text, [capture.group for capture in whole.captures])]
     except pa.ArrowInvalid:
         return [Backtracking(whole, None)]
-
-
-def _texts(block: LineBlock) -> tuple[pa.StringArray, Positions]:
-    """The lines that are not blank as Arrow strings, and which they are: `texts_of` for lines without gaps."""
-    lengths = block.ends - block.starts
-    offsets = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    data = np.frombuffer(block.buffer, np.uint8)
-    kept = np.ones(len(data), bool)
-    ended = block.ends[block.ends < len(data)]
-    kept[ended] = False
-    kept[ended[data[ended] == _RETURN] + 1] = False
-    texts = pa.StringArray.from_buffers(len(lengths), pa.py_buffer(offsets), pa.py_buffer(data[kept]))
-    return _filled(texts)
-
-
-def _filled(texts: pa.StringArray) -> tuple[pa.StringArray, Positions]:
-    """Those that are not blank, and which they are."""
-    blank = pc.match_substring_regex(texts, r"^[ \t]*$")
-    if not pc.any(blank).as_py():
-        return texts, np.arange(len(texts))
-    filled = np.flatnonzero(~blank.to_numpy(zero_copy_only=False))
-    return texts.take(pa.array(filled)), filled

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tailrace.formats.grok_patterns import standard_patterns
 from tailrace.formats.regex_tree import Node, mask, parse
 
-_QUOTE = mask('"')
+_QUOTE, _BLANK = mask('"'), mask(" ")
 _WORD = re.compile(r"\w", re.ASCII)
 
 
@@ -31,6 +31,8 @@ class Leaf:
     "The group that is the leaf as a whole."
     quoteless: bool
     "In a line with the right number of quotes it holds none."
+    blanks: bool = True
+    "It may hold blanks."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,8 @@ class _Cutter:
         captures = tuple(name for node in run for name in node.captures())
         whole = run[0].name if len(run) == 1 and run[0].once else None
         quoteless = self.guarded and not any(map(_quotes, run))
-        return Leaf(self.text[run[0].start : run[-1].end], until, captures, whole, quoteless)
+        blanks = any(node.chars & _BLANK for node in run)
+        return Leaf(self.text[run[0].start : run[-1].end], until, captures, whole, quoteless, blanks)
 
 
 def _touches_word(*neighbours: str | None) -> bool:

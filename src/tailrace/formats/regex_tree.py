@@ -48,8 +48,12 @@ class Node:
     "It has no quantifier."
     optional: bool = False
     "Its quantifier allows none."
+    many: bool = False
+    "Its quantifier allows any number from one on."
     edge: bool = False
     "Looks at the characters beside it: a word boundary."
+    vague: bool = False
+    "It may not consume all of its characters: those outside ASCII are not told apart."
     strange: bool = False
     "Anchors, lookaround, references, flags: it does not mean the same when it stands alone."
 
@@ -66,6 +70,27 @@ def parse(text: str) -> Node:
     """The whole expression as one group. It must be valid: compile it first."""
     parser = _Parser(text)
     return parser.group(0, None, whole=True)
+
+
+def free_chars(root: Node) -> int:
+    """Characters of which every text but the empty one matches as a whole; 0 where no such are known."""
+    if root.strange or not (root.once or root.many):
+        return 0
+    if not root.branches:
+        return root.chars if root.many and not root.vague else 0
+    return max(map(_free_in_sequence, root.branches), key=int.bit_count)
+
+
+def _free_in_sequence(nodes: tuple[Node, ...]) -> int:
+    """One node takes all of the text, the others nothing. A word has boundaries at both of its ends."""
+    filled = [node for node in nodes if not node.empty]
+    found = 0
+    for node in filled or nodes if len(filled) < 2 else ():
+        chars = free_chars(node)
+        if any(other.edge for other in nodes if other is not node):
+            chars &= _WORDS
+        found = max(found, chars, key=int.bit_count)
+    return found
 
 
 def unsure_groups(root: Node) -> tuple[set[str], set[str]]:
@@ -124,8 +149,9 @@ class _Parser:
         self.at = found.end()
         least = {"*": "0", "?": "0", "+": "1"}.get(found[0][0], found[1] or "0")
         none = int(least) == 0
+        many = int(least) < 2 and (found[0][0] in "*+" or (found[0][0] == "{" and found[2] == ""))
         return replace(
-            node, end=self.at, literal=None, once=False, optional=none, empty=node.empty or none,
+            node, end=self.at, literal=None, once=False, optional=none, many=many, empty=node.empty or none,
             strange=node.strange or (found[0][-1] == "+" and len(found[0]) > 1),
         )  # fmt: skip
 
@@ -135,7 +161,8 @@ class _Parser:
             return self._parenthesis(start)
         if char == "[" and (found := _SET.match(self.text, start)):
             self.at = found.end()
-            return self._node(start, _set_chars(found[0]))
+            chars, vague = _set_chars(found[0])
+            return self._node(start, chars, vague=vague)
         self.at += 1
         if char == "\\":
             return self._escape(start)
@@ -145,10 +172,10 @@ class _Parser:
             return Node(start, self.at, empty=True, strange=True)
         return self._node(start, mask(char), char)
 
-    def _node(self, start: int, chars: int, literal: str | None = None) -> Node:
+    def _node(self, start: int, chars: int, literal: str | None = None, *, vague: bool = False) -> Node:
         if self.flags:
             return Node(start, self.at, ALL, strange=True)
-        return Node(start, self.at, chars, literal=literal)
+        return Node(start, self.at, chars, literal=literal, vague=vague or (literal or "").isascii() is False)
 
     def _escape(self, start: int) -> Node:
         char = self.text[self.at]
@@ -191,18 +218,18 @@ _OPENINGS = {
 }
 
 
-def _set_chars(text: str) -> int:
-    """The characters of `[...]`; more than there are where its syntax is unusual."""
+def _set_chars(text: str) -> tuple[int, bool]:
+    """The characters of `[...]`; and whether they are more than there are, because its syntax is unusual."""
     body = text[1:-1]
     negated = body.startswith("^")
+    if "[" in body.replace("\\[", "") or re.search(r"--|&&|\|\||~~", body):
+        return ALL, True
     try:
         members = re.compile(f"[{body.removeprefix('^')}]", re.ASCII)
     except re.error:
-        return ALL
-    if "[:" in body or "[" in body.replace("\\[", "") or re.search(r"--|&&|\|\||~~", body):
-        return ALL
+        return ALL, True
     inside = sum(1 << c for c in range(128) if members.match(chr(c)))
     beyond = bool(re.search(r"[^\x00-\x7f]|\\[DWSuUNpPx]", body))
     if negated:
-        return (ALL ^ OTHER ^ inside) | OTHER
-    return inside | (OTHER if beyond else 0)
+        return (ALL ^ OTHER ^ inside) | OTHER, beyond
+    return inside | (OTHER if beyond else 0), beyond

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.formats.clf_times import PATTERN, clf_times
+from tailrace.formats.clf_times import PATTERN, clf_times, clf_times_by_day
 from tailrace.formats.duck import con
 
 STORED = pa.timestamp("us")
@@ -53,6 +55,9 @@ def _kind(values: pa.Array) -> pa.DataType | None:
 
 def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:
     """DuckDB parses each distinct text once: lines of a busy second share theirs."""
+    found = clf_times_by_day(values) if spelled == PATTERN else None
+    if found is not None:
+        return _completed(values, spelled, *found)
     coded = values.dictionary_encode()
     if len(coded.dictionary) * 2 > len(values):
         return _parsed(values, spelled)
@@ -61,13 +66,15 @@ def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:
 
 def _parsed(values: pa.Array, spelled: str | None) -> pa.Array:
     found = clf_times(values) if spelled == PATTERN else None
-    if found is not None:
-        times, right = found
-        if right.all():
-            return times
-        odd = pa.array(~right)
-        return pc.replace_with_mask(times, odd, _slowly_parsed(values.filter(odd), spelled))
-    return _slowly_parsed(values, spelled)
+    return _slowly_parsed(values, spelled) if found is None else _completed(values, spelled, *found)
+
+
+def _completed(values: pa.Array, spelled: str | None, times: pa.Array, right: npt.NDArray[np.bool_]) -> pa.Array:
+    """The times that are right, and what DuckDB makes of the other texts."""
+    if right.all():
+        return times
+    odd = pa.array(~right)
+    return pc.replace_with_mask(times, odd, _slowly_parsed(values.filter(odd), spelled))
 
 
 def _slowly_parsed(values: pa.Array, spelled: str | None) -> pa.Array:

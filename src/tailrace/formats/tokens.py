@@ -6,7 +6,6 @@ be proved, or do not come out as the layout says, are left to the caller.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -19,10 +18,17 @@ from tailrace.formats.csv_reader import CsvReader
 from tailrace.formats.dialects import Field, Token
 from tailrace.formats.fit import Texts, null_where
 from tailrace.formats.lines import LineBlock
-from tailrace.formats.quoting import BLANK, Data, Mask, prove, requote_brackets
+from tailrace.formats.quoting import (
+    BLANK,
+    Mask,
+    brackets_in,
+    packed,
+    prove,
+    quoted_in,
+    requote_brackets,
+    without_inner,
+)
 
-_QUOTED = re.compile(rb'"[^"]*"')
-_BRACKETED = re.compile(rb"\[[^][]*\]")
 PROTOCOL = "HTTP/"
 
 
@@ -100,13 +106,12 @@ class Tokenizer:
 
     def expects(self, line: bytes) -> bool:
         """Has this line as many words as the layout?"""
-        quoted: list[bytes] = _QUOTED.findall(line)
+        quoted = quoted_in(line)
         if 2 * len(quoted) != self.quotes:
             return False
         if self.request and quoted[self.request_quote // 2].count(b" ") != 2:
             return False
-        plain = _BRACKETED.sub(b"[]", _QUOTED.sub(b'""', line))
-        return plain.count(b" ") == len(self.words) - 1
+        return without_inner(line).count(b" ") == len(self.words) - 1
 
     def read(self, block: LineBlock, lines: Positions) -> tuple[Tokenized | None, Positions]:
         """The rows it could read, and the lines it could not."""
@@ -115,7 +120,7 @@ class Tokenizer:
         taken = lines if proved.all() else lines[proved]
         if not len(taken):
             return None, lines
-        brackets: list[bytes] = _BRACKETED.findall(_QUOTED.sub(b'""', block.raw(int(taken[0]))))
+        brackets = brackets_in(block.raw(int(taken[0])))
         requoted = False
         if self.request or self.bracket_quote is not None:
             data = data.copy()
@@ -126,7 +131,7 @@ class Tokenizer:
             data[quotes[:, self.request_quote]] = BLANK
             data[quotes[:, self.request_quote + 1]] = BLANK
         plan = self._plan(brackets, requoted)
-        columns, kept = self._columns(_packed(data, block, taken), len(taken), plan)
+        columns, kept = self._columns(packed(data, block, taken), len(taken), plan)
         if kept is None:
             return Tokenized(taken, columns), lines[~proved]
         proved[proved] = kept
@@ -210,19 +215,6 @@ class Tokenizer:
             if word.name in self.before_lists:
                 fitting.append(pc.invert(pc.ends_with(arrays[0], ",").fill_null(False)))
             fields[word.name] = arrays[0]
-
-
-def _packed(data: Data, block: LineBlock, lines: Positions) -> pa.Buffer:
-    """The bytes of these lines, without those of the others."""
-    if len(lines) == len(block):
-        return pa.py_buffer(data)
-    breaks = np.flatnonzero(np.diff(lines) != 1) + 1
-    if not len(breaks):
-        return pa.py_buffer(data[block.starts[lines[0]] : block.ends[lines[-1]]])
-    firsts, lasts = lines[np.r_[0, breaks]], lines[np.r_[breaks - 1, len(lines) - 1]]
-    view = data.data
-    runs = zip(block.starts[firsts].tolist(), block.ends[lasts].tolist(), strict=True)
-    return pa.py_buffer(b"\n".join([view[start:end] for start, end in runs]))
 
 
 def _bools(mask: pa.Array) -> Mask:

@@ -14,8 +14,8 @@ from tailrace.core import Delimited, Table, W3c
 from tailrace.formats.base import Batch, Positions, Stream, growing
 from tailrace.formats.delimited import DelimitedDecoder, Reading, distinct
 from tailrace.formats.fit import Texts
+from tailrace.formats.line_texts import texts_of
 from tailrace.formats.lines import LineBlock, cut_lines
-from tailrace.formats.multiline import texts_of
 from tailrace.formats.sections import Directives, sections
 
 DATE_TIME = "date_time"

@@ -24,6 +24,29 @@ def test_every_time_is_read(given: list[tuple[datetime, timezone]]) -> None:
     assert found == [m.astimezone(UTC).replace(tzinfo=None) for m in moments]
 
 
+SIGNS = st.sampled_from("0123456789:/ +-aé~")
+
+
+@given(
+    days=st.lists(st.tuples(MOMENTS, ZONES), min_size=1, max_size=3),
+    clocks=st.lists(st.tuples(st.integers(0, 2), st.integers(0, 86_399)), min_size=1, max_size=12),
+    slips=st.lists(st.tuples(st.integers(0, 11), st.integers(0, 25), SIGNS), max_size=3),
+)
+def test_few_days_are_read_like_many(
+    days: list[tuple[datetime, timezone]], clocks: list[tuple[int, int]], slips: list[tuple[int, int, str]]
+) -> None:
+    texts = []
+    for number, seconds in clocks:
+        moment, zone = days[number % len(days)]
+        moment = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=zone) + timedelta(seconds=seconds)
+        texts.append(f"{moment:%d/%b}/{moment.year:04d}:{moment:%H:%M:%S %z}")
+    for number, place, sign in slips:
+        text = texts[number % len(texts)]
+        texts[number % len(texts)] = (text[:place] + sign + text[place + 1 :]).encode()[:26].decode(errors="ignore")
+    together = parse_times(pa.array(texts), PATTERN).to_pylist()
+    assert together == [parse_times(pa.array([text, "x"]), PATTERN)[0].as_py() for text in texts]
+
+
 @pytest.mark.parametrize(
     "text",
     [

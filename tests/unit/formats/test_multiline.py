@@ -17,8 +17,9 @@ from tailrace.core import Common, ConfigError, Format, Grok, Regex, Table, col
 from tailrace.formats import decoder, field_names
 from tailrace.formats import multiline as module
 from tailrace.formats.base import Bad
+from tailrace.formats.line_texts import texts_of
 from tailrace.formats.lines import cut_lines
-from tailrace.formats.multiline import Starts, records, texts_of
+from tailrace.formats.multiline import Starts, records
 
 
 @dataclass
