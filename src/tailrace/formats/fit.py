@@ -123,7 +123,7 @@ def null_where(values: pa.Array, *markers: str | None) -> pa.Array:
 
 
 def _equal(values: pa.StringArray, text: bytes) -> npt.NDArray[np.bool_] | None:
-    """Which of the texts, or what stands in place of nulls, are this one; None: no text is. Most have another length."""
+    """Which of the texts are this one, nulls perhaps among them; None: no text is. Most differ in length alone."""
     _, places, data = values.buffers()
     offsets = np.frombuffer(places, np.int32)[values.offset : values.offset + len(values) + 1]
     alike = np.diff(offsets) == len(text)
@@ -138,14 +138,12 @@ def _equal(values: pa.StringArray, text: bytes) -> npt.NDArray[np.bool_] | None:
 
 def _without(values: pa.StringArray, null: npt.NDArray[np.bool_]) -> pa.StringArray:
     """The same texts but for these, not copied."""
-    if values.null_count or values.offset:
-        valid = values.is_valid().to_numpy(zero_copy_only=False) & ~null
-    else:
-        valid = ~null
+    valid = ~null
+    if values.null_count:
+        valid &= values.is_valid().to_numpy(zero_copy_only=False)
     _, places, data = values.buffers()
-    padding = np.zeros(values.offset, bool)
-    validity = pa.py_buffer(np.packbits(np.concatenate((padding, valid)), bitorder="little"))
-    return pa.StringArray.from_buffers(len(values), places, data, validity, -1, values.offset)
+    validity = np.packbits(np.concatenate((np.zeros(values.offset, bool), valid)), bitorder="little")
+    return pa.StringArray.from_buffers(len(values), places, data, pa.py_buffer(validity), -1, values.offset)
 
 
 def _fit(column: Column, values: pa.Array, time: str | None) -> tuple[pa.Array, pa.Array | None]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.core import Column, Common, Layout, Table, col
-from tailrace.formats.fit import Fitter
+from tailrace.formats.fit import Fitter, null_where
 
 
 def table(*columns: Column, null: str | None = "-", keep: tuple[str, ...] = ("*",)) -> Table:
@@ -138,3 +138,14 @@ def test_every_text_is_a_value_or_a_misfit(texts: list[str], kind: str) -> None:
     for text, value, misfit in zip(texts, made["a"], wrong, strict=True):
         assert (value is not None) + (misfit == text) == (text != "")
     assert flagged == sum(w is not None for w in wrong)
+
+
+@given(
+    texts=st.lists(st.sampled_from(["-", "", "a", "--", "b-", "é", None]), max_size=20),
+    first=st.integers(0, 20),
+    markers=st.lists(st.sampled_from(["-", "", "--", "é", None]), max_size=2),
+)
+def test_texts_that_mean_null_are_null(texts: list[str | None], first: int, markers: list[str | None]) -> None:
+    found = null_where(pa.array(texts, pa.string()).slice(first), *markers)
+    found.validate(full=True)
+    assert found.to_pylist() == [None if text in markers else text for text in texts[first:]]
