@@ -1,4 +1,7 @@
-"""Delete, overwrite and restore killed at every step: the old rows or the new ones, never anything between."""
+"""Delete, overwrite and restore killed at every step: the old state or the new one, never anything between.
+
+The state is the rows, and the ranges that are deleted: an overwriting that dies lifts none of them.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,34 @@ import partitionchange
 import pytest
 from lakecheck import Rows, check, stored
 from logfiles import access_lines, write
-from partitionchange import PLACE, change
+from partitionchange import GONE, PLACE, WINDOW, change
 from world import World
 
+from tailrace.core.ranges import Ranges, joined, without
 from tailrace.lake import segments
+from tailrace.lake.deleted import deleted
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.steps import STEPS
+from tailrace.lake.undo import erase
 
 ACTIONS = ("overwrite", "delete", "reset", "restore")
 RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
 CHANGING = [s for s in STEPS if s not in {*RECOVERY, "fold-written", "replayed", "duplicates-dropped"}]
 SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
+
+
+State = tuple[Rows, Ranges]
+AFTER: dict[str, Ranges] = {
+    "overwrite": without([GONE], [WINDOW]),
+    "delete": joined([GONE, WINDOW]),
+    "reset": (),
+    "restore": (),
+}
+"The ranges that are deleted then."
+
+
+def state(world: World) -> State:
+    return stored(world.home), deleted(read_ledger(world.lake, *PLACE).notes)
 
 
 def killed(home: Path, action: str, step: str, **env: str) -> None:
@@ -41,13 +61,14 @@ def lines(numbers: range) -> str:
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake of two commits over four days; every file holds two of them, and a bad line."""
+    """A lake of two commits over four days, and half a day deleted; every file holds two days, and a bad line."""
     place = tmp_path_factory.mktemp("base")
     world = World(place / "home")
     world.write_config(f'partition "nginx_access_log" "web" {{\n source "file" {{ paths = ["{place}/logs"] }}\n}}')
     for first, last in ((1, 2), (3, 4)):
         write(place / "logs" / f"{first}.log", lines(range(first, last + 1)) + "bad line\n")
         change(world, "collect")
+    erase(world.lake, *PLACE, GONE)
     # The second file grows by a day while nobody collects: overwriting reads all of it.
     write(place / "logs" / "3.log", lines(range(3, 6)) + "bad line\n")
     return world.home
@@ -61,14 +82,16 @@ def copied(base: Path, place: Path) -> World:
 @pytest.fixture(scope="module", params=ACTIONS)
 def undisturbed(
     request: pytest.FixtureRequest, base: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Rows, Rows]:
-    """The change, the rows before it and the rows after it."""
+) -> tuple[str, State, State]:
+    """The change, the state before it and the state after it."""
     world = copied(base, tmp_path_factory.mktemp("undisturbed") / "home")
-    before = stored(world.home)
+    before = state(world)
     change(world, request.param)
-    after = stored(world.home)
-    assert before.total() == len(before) == 96
-    assert after != before or request.param == "overwrite"
+    after = state(world)
+    assert before[0].total() == len(before[0]) == 84
+    assert before[1] == (GONE,)
+    assert after[0] != before[0]
+    assert after[1] == AFTER[request.param]
     check(world.home, *PLACE)
     return request.param, before, after
 
@@ -82,9 +105,9 @@ def world(base: Path, tmp_path: Path) -> World:
 def test_killed_while_changing(world, undisturbed, step):
     action, before, after = undisturbed
     killed(world.home, action, step)
-    assert stored(world.home) in (before, after), "half of it"
+    assert state(world) in (before, after), "half of it"
     change(world, action)
-    assert stored(world.home) == after
+    assert state(world) == after
     check(world.home, *PLACE)
 
 
@@ -93,12 +116,12 @@ def test_killed_while_the_next_one_recovers(world, step, action):
     """A change died with its intent declared; whoever comes next clears it away and dies of it as well."""
     reference = copied(world.home, world.home.with_name("reference"))
     change(reference, action)
-    before = stored(world.home)
+    before = state(world)
     killed(world.home, action, "segment-written")
     killed(world.home, "delete", step)
-    assert stored(world.home) == before, "nothing was committed"
+    assert state(world) == before, "nothing was committed"
     change(world, action)
-    assert stored(world.home) == stored(reference.home)
+    assert state(world) == state(reference)
     check(world.home, *PLACE)
 
 
@@ -106,7 +129,8 @@ def test_killed_while_the_next_one_recovers(world, step, action):
 def test_a_collect_makes_good_what_a_dead_change_left(world, action):
     killed(world.home, action, "segment-written")
     change(world, "collect")
-    assert stored(world.home).total() == 5 * 24
+    rows, ranges = state(world)
+    assert (rows.total(), ranges) == (5 * 24 - 12, (GONE,))
     check(world.home, *PLACE)
 
 
@@ -116,13 +140,13 @@ def test_killed_while_the_ledger_is_folded(world, monkeypatch, action, step):
     """The commit has been made: a fold that is missing, or one too many, changes nothing."""
     reference = copied(world.home, world.home.with_name("reference"))
     change(reference, action)
-    killed(world.home, action, step, FOLD_EVERY="4")
-    monkeypatch.setattr(segments, "FOLD_EVERY", 4)
-    assert stored(world.home) == stored(reference.home)
+    killed(world.home, action, step, FOLD_EVERY="5")
+    monkeypatch.setattr(segments, "FOLD_EVERY", 5)
+    assert state(world) == state(reference)
     for each in (world, reference):
         change(each, "collect")
         check(each.home, *PLACE)
-    assert stored(world.home) == stored(reference.home)
+    assert state(world) == state(reference)
     ledgers = [read_ledger(each.lake, *PLACE) for each in (world, reference)]
     told = [sorted(ledger.entries.select(["uri", "rows", "status"]).to_pylist(), key=str) for ledger in ledgers]
     assert told[0] == told[1]

@@ -17,6 +17,8 @@ from tailrace.lake.undo import erase, restore
 PLACE = ("nginx_access_log", "web")
 WINDOW = TimeRange(datetime(2024, 5, 1, 12), datetime(2024, 5, 3, 6))
 "Cuts its first and last day, and takes the one between whole."
+GONE = TimeRange(datetime(2024, 5, 1, 6), datetime(2024, 5, 1, 18))
+"Half a day that may have been deleted before: the window begins in it."
 FIRST = 1
 "The version of the table after its first collection: version 0 is empty."
 

@@ -22,10 +22,11 @@ class Metric:
 
 
 METRICS: Mapping[str, Metric] = {
-    "rows_received_total": Metric("counter", "Records read; the sum of the next five."),
+    "rows_received_total": Metric("counter", "Records read; the sum of the next six."),
     "rows_stored_total": Metric("counter", "Rows committed, also those read again because their artifact changed."),
     "rows_filtered_total": Metric("counter", "Records for which the partition's filter is not true."),
     "rows_out_of_range_total": Metric("counter", "Records before --from, or at or after --to."),
+    "rows_deleted_total": Metric("counter", "Records of a range that `partition delete` has deleted."),
     "rows_duplicate_total": Metric("counter", "Rows that are stored already, by the partition's `dedupe`."),
     "rows_quarantined_total": Metric("counter", "Records that could not be stored and are in tp_quarantine."),
     "rows_misfit_total": Metric("counter", "Of the stored rows, those with a value in tp_extra.tp_misfit."),

@@ -115,6 +115,7 @@ def _amounts(report: PartitionReport) -> Samples:
         "rows_stored_total": counts.stored,
         "rows_filtered_total": counts.filtered,
         "rows_out_of_range_total": counts.out_of_range,
+        "rows_deleted_total": counts.deleted,
         "rows_duplicate_total": counts.duplicates,
         "rows_quarantined_total": counts.quarantined,
         "rows_misfit_total": counts.flagged,

@@ -149,18 +149,22 @@ def _known(config: Config, lake: Lake) -> dict[str, Known]:
 
 
 def _collected(lake: Lake, table: str, partition: str) -> Row:
-    """What the ledger knows: artifacts by state, and when each source was last collected."""
+    """What the ledger knows: deleted ranges, artifacts by state, and when each source was last collected."""
     import pyarrow.compute as pc
 
+    from tailrace.lake.deleted import deleted
     from tailrace.lake.intents import read_ledger
 
-    entries = read_ledger(lake, table, partition).entries
+    ledger = read_ledger(lake, table, partition)
+    entries, ranges = ledger.entries, deleted(ledger.notes)
+    gone: Row = {"deleted": [{"from": r.start, "to": r.end} for r in ranges]} if ranges else {}
     if not entries.num_rows:
-        return {"artifacts": 0}
+        return {"artifacts": 0, **gone}
     states = {v["values"]: v["counts"] for v in pc.value_counts(entries["status"]).to_pylist()}
     wanted = [("at", "max"), ("uri", "count"), *((count, "sum") for count in _COUNTS)]
     last = entries.group_by("source", use_threads=False).aggregate(wanted)
     return {
+        **gone,
         "artifacts": entries.num_rows,
         **{f"artifacts_{state}": count for state, count in sorted(states.items())},
         "collected_by_source": [

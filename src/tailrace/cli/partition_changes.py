@@ -44,8 +44,8 @@ def delete(
 ) -> None:
     """Delete rows of partitions, configured or orphaned.
 
-    With a range, its rows go, and come back only with an artifact that is read again: one that changed, or of which
-    a changed configuration may give more. Without a range all rows go and the next collection begins anew.
+    With a range, its rows go and stay away: whatever is read again, nothing of the range is stored until
+    `collect --overwrite` reads it, or a part of it. Without a range all rows go and the next collection begins anew.
     `partition restore` undoes either until the files are removed for good.
     """
     from tailrace.cli.listing import show_rows

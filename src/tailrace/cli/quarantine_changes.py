@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tailrace.pipeline.report import ReplayReport
 
 REPLAYED = (
-    "partition", "tried", "stored", "duplicates", "filtered", "out_of_range", "passed_over", "quarantined", "left",
+    "partition", "tried", "stored", "duplicates", "filtered", "out_of_range", "deleted", "passed_over", "quarantined",
+    "left",
 )  # fmt: skip
 DOOMED = ("partition", "records", "size", "artifacts", "first", "last")
 PURGED = ("partition", "records", "undo")

@@ -97,6 +97,8 @@ def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str
         f"{c.received:,} received", f"{c.stored:,} stored", f"{c.filtered:,} filtered",
         f"{c.out_of_range:,} out of range", f"{c.quarantined:,} quarantined",
     ]  # fmt: skip
+    if c.deleted:
+        rows.insert(4, f"{c.deleted:,} in a deleted range")
     if c.duplicates:
         rows.insert(2, f"{c.duplicates:,} duplicates")
     if c.flagged:

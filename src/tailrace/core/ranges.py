@@ -1,8 +1,9 @@
-"""Half-open time ranges in UTC, and the ways people write a time."""
+"""Half-open time ranges in UTC, sets of them, and the ways people write a time."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
@@ -10,6 +11,8 @@ from tailrace.core.errors import UsageError
 
 _RELATIVE = re.compile(r"T-(\d+)([YmWdHMS])")
 _UNITS = {"W": "weeks", "d": "days", "H": "hours", "M": "minutes", "S": "seconds"}
+_FIRST, _LAST = datetime.min, datetime.max
+"What an open bound counts as."
 _EXAMPLES = "2024-01-31, 2024-01-31T15:04:05, 2024-01-31T15:04:05Z, T-7d (also Y, m, W, H, M, S)"
 
 
@@ -45,6 +48,68 @@ class TimeRange:
             return self
         start = None if self.start is None or other.start is None else min(self.start, other.start)
         return TimeRange(start, None if self.end is None or other.end is None else max(self.end, other.end))
+
+    def overlap(self, other: TimeRange) -> TimeRange | None:
+        """What lies in both."""
+        start, end = max(self._low, other._low), min(self._high, other._high)
+        return TimeRange(_bound(start), _bound(end)) if start < end else None
+
+    def without(self, other: TimeRange) -> Iterator[TimeRange]:
+        """What lies in this one alone: up to two ranges."""
+        for low, high in ((self._low, min(self._high, other._low)), (max(self._low, other._high), self._high)):
+            if low < high:
+                yield TimeRange(_bound(low), _bound(high))
+
+    @property
+    def _low(self) -> datetime:
+        return _FIRST if self.start is None else self.start
+
+    @property
+    def _high(self) -> datetime:
+        return _LAST if self.end is None else self.end
+
+
+Ranges = tuple[TimeRange, ...]
+"A set of instants: sorted, apart from each other."
+
+
+def joined(ranges: Iterable[TimeRange]) -> Ranges:
+    """Every instant of any of them."""
+    found: list[TimeRange] = []
+    for one in sorted(ranges, key=lambda r: r._low):
+        if found and one._low <= found[-1]._high:
+            found[-1] = found[-1].joined(one)
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def without(ranges: Iterable[TimeRange], cuts: Iterable[TimeRange]) -> Ranges:
+    """Every instant of the first that is in none of the others."""
+    left = joined(ranges)
+    for cut in cuts:
+        left = tuple(part for one in left for part in one.without(cut))
+    return left
+
+
+def overlap(ranges: Iterable[TimeRange], window: TimeRange) -> Ranges:
+    """Every instant of them that lies in the window."""
+    return tuple(part for one in joined(ranges) if (part := one.overlap(window)) is not None)
+
+
+def written(ranges: Ranges) -> str:
+    """As the ledger keeps it."""
+    return ",".join(f"{r.start.isoformat() if r.start else ''}/{r.end.isoformat() if r.end else ''}" for r in ranges)
+
+
+def read_ranges(text: str) -> Ranges:
+    """What `written` wrote."""
+    bounds = (part.split("/") for part in text.split(",") if part)
+    return tuple(TimeRange(*(datetime.fromisoformat(b) if b else None for b in pair)) for pair in bounds)
+
+
+def _bound(moment: datetime) -> datetime | None:
+    return None if moment in (_FIRST, _LAST) else moment
 
 
 def whole_days(first: date, last: date) -> TimeRange:

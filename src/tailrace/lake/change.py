@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tailrace.core import TimeRange
+from tailrace.core.ranges import Ranges
+from tailrace.lake.deleted import deleted
 from tailrace.lake.files import DataFile
 from tailrace.lake.ledger import Entry, Ledger
 from tailrace.lake.place import Place
@@ -85,7 +87,8 @@ def effect_of(change: Change, root: Place, active: Sequence[ActiveFile], ledger:
     entries, duplicates = thinned(change.entries, fresh.dropped) if fresh.dropped else (list(change.entries), {})
     again = _revived(change, root, ledger, taken, fresh)
     if cut is not None:
-        entries = _after_cut(change, ledger, taken, cut, entries)
+        absent = deleted({**ledger.notes, **change.notes})
+        entries = _after_cut(change, ledger, taken, cut, entries, absent)
     notes = {**change.notes, **(change.notes_if_revived if again else {})}
     return Effect(fresh.files, taken, [*entries, *again], notes, duplicates, len(again))
 
@@ -112,12 +115,14 @@ def _thinned(change: Change, root: Place, active: Sequence[ActiveFile], taken: R
     return found
 
 
-def _after_cut(change: Change, ledger: Ledger, taken: Rewritten, cut: Cut, entries: Sequence[Entry]) -> list[Entry]:
+def _after_cut(
+    change: Change, ledger: Ledger, taken: Rewritten, cut: Cut, entries: Sequence[Entry], absent: Ranges
+) -> list[Entry]:
     """With what it means for other artifacts that rows go."""
     replaced = set(change.replace)
     others = [entry for entry in entries if entry.key not in replaced]
     whole = [entry for entry in entries if entry.key in replaced]
-    kept = [e for e in after_cut(ledger, taken, cut, others) if e.key not in replaced]
+    kept = [e for e in after_cut(ledger, taken, cut, others, absent) if e.key not in replaced]
     return [*kept, *whole]
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import TimeRange
+from tailrace.core.ranges import Ranges
 from tailrace.lake.ledger import Entry, Ledger, keys, prefixes
 from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile, Doomed, Rewritten, rewrite_without
@@ -50,8 +51,11 @@ def taken_away(
     return rewrite_without(root, candidates, doomed, label)
 
 
-def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[Entry]) -> list[Entry]:
-    """The entries of all artifacts that lost rows of the range; those read again keep what lies outside it."""
+def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[Entry], absent: Ranges) -> list[Entry]:
+    """The entries of all artifacts that lost rows of the range; those read again keep what lies outside it.
+
+    Days of rows that are `absent` since they were deleted stay among `dates`: who overwrites them has to find them.
+    """
     again = {entry.key: entry for entry in read_again}
     window = cut.window
     last = None if window.end is None else (window.end - _INSTANT).date()
@@ -61,14 +65,17 @@ def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[E
     entries = []
     for before in entries_of(ledger, {*touched, *again}):
         heads = prefixes(pa.table({"uri": [before.uri], "identity": [before.key], "members": [list(before.members)]}))
-        gone = sum(taken.gone[head] for head in heads)
-        dates = {day for day in before.dates if _stays(day, window, heads, taken)}
+        lost = sum(taken.gone[head] for head in heads)
+        missing = {day for day in before.dates if any(gone.touches(day) for gone in absent)}
+        dates = missing | {day for day in before.dates if _stays(day, window, heads, taken)}
         new = again.pop(before.key, None)
+        if new is None and not lost and dates == set(before.dates):
+            continue
         if new is None:
-            entries.append(replace(before, rows=before.rows - gone, dates=tuple(sorted(dates))))
+            entries.append(replace(before, rows=before.rows - lost, dates=tuple(sorted(dates))))
         else:
             dates.update(new.dates)
-            rows = before.rows - gone + new.rows
+            rows = before.rows - lost + new.rows
             duplicates = max(before.duplicates, new.duplicates)
             merged = replace(new, rows=rows, duplicates=duplicates, dates=tuple(sorted(dates)))
             entries.append(_since_then(before, merged))

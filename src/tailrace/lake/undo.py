@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
@@ -13,20 +13,24 @@ import pyarrow.parquet as pq
 from tailrace.core import TimeRange
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.lake.commit import Change, PartitionWriter
+from tailrace.lake.deleted import after_delete
+from tailrace.lake.extents import newest_rows
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.intents import decided_at
-from tailrace.lake.ledger import BEGIN, RESET, RESTORE, RESTORED, VOID
+from tailrace.lake.ledger import BEGIN, DELETE, RESET, RESTORE, RESTORED, VOID
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.segments import read_segment
-from tailrace.lake.snapshot import active_files
+from tailrace.lake.snapshot import active_files, snapshot
 from tailrace.lake.table import open_table, stored_schema
 from tailrace.lake.types import schema_fingerprint
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+_INSTANT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +86,30 @@ def changing(lake: Lake, table: str, partition: str) -> Iterator[PartitionWriter
 
 
 def erase(lake: Lake, table: str, partition: str, window: TimeRange) -> int:
-    """Take away the rows of a range; without bounds everything, and then the ledger forgets that it was collected.
+    """Take away the rows of a range, which stay away until it is overwritten.
 
-    Returns the version of the table before.
+    Without bounds everything goes, and the ledger forgets that it was collected. Returns the table's version before.
     """
-    whole = window == TimeRange()
-    change = Change([], only=frozenset(), kind=RESET) if whole else Change([], cut=window, kind="delete")
     with changing(lake, table, partition) as writer:
         before = writer.version
+        change = Change([], only=frozenset(), kind=RESET)
+        if window != TimeRange():
+            stays_away = _closed(lake, table, partition, window)
+            notes = {} if stays_away is None else after_delete(writer.ledger().notes, stays_away)
+            change = Change([], cut=window, kind=DELETE, notes=notes)
         writer.commit(change)
     return before
+
+
+def _closed(lake: Lake, table: str, partition: str, window: TimeRange) -> TimeRange | None:
+    """A range without an end goes as far as there are rows, and not beyond now: what is written later is wanted."""
+    if window.end is not None:
+        return window
+    newest = newest_rows(snapshot(lake, table)).get(partition)
+    if newest is None or window.start is None or newest < window.start:
+        return None
+    now = datetime.now(UTC).replace(tzinfo=None)
+    return window.overlap(TimeRange(None, min(newest + _INSTANT, now)))
 
 
 def restore(lake: Lake, table: str, partition: str, at: int | datetime) -> int:

@@ -10,6 +10,7 @@ import msgspec
 
 from tailrace.config.model import PartitionSpec
 from tailrace.core import Artifact, Format, Table, TimeRange
+from tailrace.core.ranges import Ranges
 from tailrace.lake.place import Place
 from tailrace.lake.unique import DAY, Key
 from tailrace.sources import Source
@@ -34,12 +35,13 @@ class Job(msgspec.Struct, frozen=True):
     sources: tuple[Source, ...] = ()
     "By number as well: what opens their artifacts."
     window: TimeRange = msgspec.field(default_factory=TimeRange)
+    deleted: tuple[Ranges, ...] = ()
+    "By number of the source: rows that were deleted and are not to come back."
     filter: str | None = None
     index: str | None = None
     "Column or part of the path whose value becomes tp_index."
     notes: str | None = None
     "Directory in which tasks note how far they are; None where nobody watches."
-
     key: Key | None = None
     "Of rows with the same key one is stored."
 
@@ -93,6 +95,8 @@ class Counts(msgspec.Struct):
     stored: int = 0
     filtered: int = 0
     out_of_range: int = 0
+    deleted: int = 0
+    "They lie in a range that was deleted."
     quarantined: int = 0
     duplicates: int = 0
     "Known only at the commit."
@@ -122,7 +126,7 @@ class Outcome(msgspec.Struct):
     status: Status
     counts: Counts
     dates: dict[str, int]
-    "Rows per tp_date."
+    "Rows per tp_date; 0 where all were deleted."
     reason: str | None = None
     code: str | None = None
     "Of the source's error, if that is why it failed."

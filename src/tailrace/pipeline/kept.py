@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from tailrace.formats.again import Again, again
 from tailrace.lake.quarantine import Mask, by_value, owned, read_file
 from tailrace.pipeline.job import Counts, Outcome
-from tailrace.pipeline.unit import Task, moment_of, origin_of
+from tailrace.pipeline.unit import Task, moment_of
 
 
 class KeptTask(Task):
@@ -38,7 +38,7 @@ class KeptTask(Task):
             some = rows.filter(pa.array(number == which)).sort_by("position")
             for since in some.column("ingested_at").unique().to_pylist():
                 part = some.filter(pc.equal(some.column("ingested_at"), pa.scalar(since, pa.timestamp("us"))))
-                origin = replace(origin_of(place, artifact, member), refused_at=since)
+                origin = replace(self.origin(place, member), refused_at=since)
                 positions = part.column("position").to_numpy()
                 raws = part.column("raw").to_pylist()
                 for batch in engines[source].decode(raws, positions, moment_of(artifact)):

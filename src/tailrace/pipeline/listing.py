@@ -11,6 +11,7 @@ from itertools import chain
 
 from tailrace.config.model import PartitionSpec, SourceSpec
 from tailrace.core import Artifact, Format, Table, TimeRange
+from tailrace.core.ranges import written
 from tailrace.lake.ledger import Ledger
 from tailrace.lake.paths import Lake
 from tailrace.pipeline import reach
@@ -122,7 +123,7 @@ class Listing:
         windows = [window] if again else list(reach.still_to_list(window, done))
         later = reach.settling(windows, done, now, source.late)
         if later != done:
-            self.settles[note] = reach.written(later)
+            self.settles[note] = written(later)
         return windows
 
     def _take(self, found: Iterable[Found], number: int, ours: tuple[str, ...]) -> None:

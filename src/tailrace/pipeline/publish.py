@@ -11,6 +11,7 @@ from tailrace.core import Artifact, SourceError, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.lake.change import Change, Committed
 from tailrace.lake.commit import PartitionWriter
+from tailrace.lake.deleted import after_overwrite
 from tailrace.lake.files import DataFile
 from tailrace.lake.ledger import BEGIN, COPY, Entry
 from tailrace.lake.removal import entries_of
@@ -63,6 +64,15 @@ class Publisher:
         """Keeps the range that is meant, so that a collection which is interrupted is finished by the next run."""
         if self.overwrites is None and not self.notes.items() <= self.writer.ledger().notes.items():
             self.writer.commit(Change([], kind=BEGIN, notes=self.notes))
+
+    def notes_then(self) -> dict[str, str]:
+        """What the ledger will say once all is committed: what is overwritten is no longer deleted."""
+        return {**self.writer.ledger().notes, **self._lifts()}
+
+    def _lifts(self) -> dict[str, str]:
+        if self.overwrites is None:
+            return {}
+        return after_overwrite(self.writer.ledger().notes, self.overwrites, self.alone)
 
     def publish(self, done: Sequence[Done]) -> None:
         """One commit of everything that these units wrote; what overwrites waits until all is there."""
@@ -118,7 +128,8 @@ class Publisher:
         quarantine = [name for _, _, result in done for name in result.quarantine]
         duplicates: Mapping[str, int] = {}
         if entries:
-            change = Change(entries, files, quarantine, replaced, cut, self.alone, notes=self.notes)
+            notes = {**self.notes, **self._lifts()}
+            change = Change(entries, files, quarantine, replaced, cut, self.alone, notes=notes)
             committed = self._committed(change, done[0][0].key)
             files, duplicates = list(committed.files), committed.duplicates
         self._told_stored([o.uri for _, _, result in done for o in result.outcomes if o.is_final])

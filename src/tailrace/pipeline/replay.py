@@ -21,6 +21,7 @@ from tailrace.core.arrow import arrow_schema
 from tailrace.core.errors import DataError
 from tailrace.formats.again import framing
 from tailrace.lake.commit import PartitionWriter
+from tailrace.lake.deleted import deleted
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.ledger import Entry, Ledger, keys
 from tailrace.lake.lock import partition_lock
@@ -136,7 +137,8 @@ class Replay:
         writer.finish()
 
     def _check_unchanged(self, planned: Ledger, now: Ledger) -> None:
-        if planned.quarantine != now.quarantine or not planned.entries.equals(now.entries):
+        same = planned.quarantine == now.quarantine and planned.notes == now.notes
+        if not same or not planned.entries.equals(now.entries):
             raise LakeError(
                 f"another process has changed partition {self.spec.full_name} under this run",
                 code="lake.lost-race",
@@ -196,13 +198,14 @@ class Replay:
         again = self._groups(plan.choice.again)
         number = sum(len(units) for _, units in again)
         alone = [*rewriting.plan(self._pages(plan.ledger), number).items()] if plan.choice.alone else []
+        absent = tuple(deleted(plan.ledger.notes, source.name) for source in self.spec.sources)
         few = not again and sum(len(units) for _, units in alone) <= 1
 
         def done(groups: list[tuple[TimeRange, list[Unit]]]) -> list[Done]:
             results: list[Done] = []
             for window, units in groups:
                 job = job_of(self.lake, self.spec, plan.table, plan.listed, run, self.now, window)
-                job = msgspec.structs.replace(job, **roots)
+                job = msgspec.structs.replace(job, deleted=absent, **roots)
                 results += [(job, *pair) for pair in zip(units, self._run(job, units, few), strict=True)]
             return results
 

@@ -64,6 +64,7 @@ class Replayed:
         report.duplicates += duplicates
         report.filtered += counts.filtered
         report.out_of_range += counts.out_of_range
+        report.deleted += counts.deleted
         report.quarantined += counts.quarantined
 
     def _count_again(self, outcome: Outcome, meant: int, counts: Counts) -> None:
@@ -77,10 +78,16 @@ class Replayed:
             return
         report.artifacts += 1
         now = outcome.counts
-        counts.stored += max(now.stored - before.rows, 0)
-        counts.filtered += max(now.filtered - before.filtered, 0)
-        counts.out_of_range += max(now.out_of_range - before.out_of_range, 0)
-        counts.quarantined += now.quarantined
+        new = Counts(
+            stored=max(now.stored - before.rows, 0),
+            filtered=max(now.filtered - before.filtered, 0),
+            out_of_range=max(now.out_of_range - before.out_of_range, 0),
+            quarantined=now.quarantined,
+        )
+        # Most rows of a deleted range were never in the quarantine: of what is left of the records, as many as may be.
+        left = meant - new.stored - new.filtered - new.out_of_range - new.quarantined
+        new.deleted = min(max(left, 0), now.deleted)
+        counts.add(new)
 
     def _gives_other(self, alone: Sequence[Done]) -> bool:
         """Has any record left the quarantine, or may it have another reason now?"""

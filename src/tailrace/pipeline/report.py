@@ -97,6 +97,8 @@ class ReplayReport:
     stored: int = 0
     filtered: int = 0
     out_of_range: int = 0
+    deleted: int = 0
+    "They lie in a range that was deleted."
     duplicates: int = 0
     "Rows of the same key are stored."
     passed_over: int = 0

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core import At
+from tailrace.core import At, TimeRange
+from tailrace.core.ranges import Ranges
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch
 from tailrace.lake.identity import tp_ids
 from tailrace.pipeline.compute import Computer, words_of
 from tailrace.pipeline.enrich import Enricher, at_path, timestamps
 from tailrace.pipeline.job import Counts, Job
 from tailrace.pipeline.lists import plain
+from tailrace.pipeline.moments import Mask, Numbers, days_of, within, within_own
 
-EPOCH = date(1970, 1, 1)
-DAY_US = 86_400_000_000
-_DAY_ZERO = 1 << 24
-Numbers = npt.NDArray[np.int32]
-Mask = npt.NDArray[np.bool_]
+_EVER = TimeRange()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +37,8 @@ class Origin:
     day: date | None = None
     fields: tuple[tuple[str, str], ...] = ()
     "What its path says by `file_layout`."
+    deleted: Ranges = ()
+    "Rows that were deleted and are not to come back."
     refused_at: datetime | None = None
     "When its records went into the quarantine, where they are decoded again."
 
@@ -61,17 +60,16 @@ class Shaped:
     bad: list[tuple[Origin, Bad]] = field(default_factory=list)
     counts: dict[int, Counts] = field(default_factory=dict)
     "By number of the artifact."
+    deleted: tuple[pa.Array, Numbers] | None = None
+    "Times and owners of rows that are left out because they were deleted."
 
     def days(self, origins: list[Origin]) -> Iterator[tuple[int, str, int]]:
-        """(artifact, tp_date, rows) of the rows that are stored."""
-        if not len(self.timestamps):
-            return
-        days = np.floor_divide(self.timestamps.cast(pa.int64()).to_numpy(), DAY_US)
-        artifacts = np.array([o.artifact for o in origins], np.int64)[self.owner]
-        keys, numbers = np.unique(artifacts << 32 | (days + _DAY_ZERO), return_counts=True)
-        for key, rows in zip(keys.tolist(), numbers.tolist(), strict=True):
-            day = (key & 0xFFFFFFFF) - _DAY_ZERO
-            yield key >> 32, str(EPOCH + timedelta(days=day)), rows
+        """(artifact, tp_date, rows) of the rows that are stored; of those left out as deleted too, as 0 rows."""
+        artifacts = np.array([o.artifact for o in origins], np.int64)
+        yield from days_of(self.timestamps, artifacts[self.owner])
+        if self.deleted is not None:
+            times, owner = self.deleted
+            yield from ((artifact, day, 0) for artifact, day, _ in days_of(times, artifacts[owner]))
 
 
 class Shaper:
@@ -167,22 +165,19 @@ class Shaper:
         if refused:
             keep[list(refused)] = False
             _quarantine(refused, parts, shaped)
-        inside = self._inside(times)
-        self._count(shaped, keep & ~inside, "out_of_range")
-        keep &= inside
+        if self.job.window != _EVER:
+            inside = within(times, [self.job.window])
+            self._count(shaped, keep & ~inside, "out_of_range")
+            keep &= inside
+        if any(self.job.deleted):
+            deleted = keep & within_own(times, shaped.owner, lambda number: self.origins[number].deleted)
+            self._count(shaped, deleted, "deleted")
+            shaped.deleted = times.filter(pa.array(deleted)), shaped.owner[deleted]
+            keep &= ~deleted
         self._count(shaped, keep & ~wanted, "filtered")
         keep &= wanted
         self._count(shaped, keep, "stored")
         return None if keep.all() else pa.array(keep)
-
-    def _inside(self, times: pa.Array) -> Mask:
-        window = self.job.window
-        inside = np.ones(len(times), bool)
-        if window.start is not None:
-            inside &= pc.greater_equal(times, pa.scalar(window.start, times.type)).fill_null(True).to_numpy(False)
-        if window.end is not None:
-            inside &= pc.less(times, pa.scalar(window.end, times.type)).fill_null(True).to_numpy(False)
-        return inside
 
     def _shared(self, columns: dict[str, pa.Array], shaped: Shaped, times: pa.Array) -> dict[str, pa.Array]:
         """Shared columns for a filter or tp_index that asks for them."""

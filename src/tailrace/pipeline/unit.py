@@ -140,7 +140,7 @@ class Task:
             outcome.status = "later"
             return
         outcome.status = "failed"
-        self.waste.add(origin_of(number, artifact, None), Bad(-1, b"", artifact.size, f"artifact: {broken.reason}"))
+        self.waste.add(self.origin(number, None), Bad(-1, b"", artifact.size, f"artifact: {broken.reason}"))
 
     def _verify(self, number: int, artifact: Artifact) -> None:
         with self._opened(number) as raw:
@@ -153,6 +153,15 @@ class Task:
                         raise
                     self.broken[number, member] = _Broken(str(error))
 
+    def origin(self, number: int, member: str | None) -> Origin:
+        """How rows of an artifact, or of a member of it, are named."""
+        artifact = self.unit.artifacts[number]
+        place = artifact.location if member is None else f"{artifact.location}!{member}"
+        prefix = artifact_prefix(artifact.key, member)
+        deleted = self.job.deleted[self.unit.sources[number]] if self.job.deleted else ()
+        name, key, day = artifact.source_name, artifact.key, artifact.day
+        return Origin(number, prefix, artifact.source_type, name, place, key, member, day, artifact.fields, deleted)
+
     def _opened(self, number: int) -> BinaryIO:
         return self.ahead.open(number)
 
@@ -163,7 +172,7 @@ class Task:
             file = FileReading(raw, artifact, fmt) if artifact.node is not None else None
             streams = file.streams() if file else open_streams(raw, artifact.location)
             for member, stream in streams:
-                origin = origin_of(number, artifact, member)
+                origin = self.origin(number, member)
                 if member is None:
                     self._rows(origin, stream, file.base if file else 0)
                 else:
@@ -250,11 +259,3 @@ def _reason(error: CorruptStream | SourceError | Changed, artifact: Artifact) ->
     if isinstance(error, SourceError) and error.where == artifact.location:
         return error.message
     return str(error)
-
-
-def origin_of(number: int, artifact: Artifact, member: str | None) -> Origin:
-    """How rows of an artifact, or of a member of it, are named."""
-    place = artifact.location if member is None else f"{artifact.location}!{member}"
-    prefix = artifact_prefix(artifact.key, member)
-    name, key, day = artifact.source_name, artifact.key, artifact.day
-    return Origin(number, prefix, artifact.source_type, name, place, key, member, day, artifact.fields)

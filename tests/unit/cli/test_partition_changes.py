@@ -14,6 +14,8 @@ from logfiles import access_lines, today, write
 from world import World
 
 from tailrace.cli.main import cli
+from tailrace.cli.options import Context
+from tailrace.cli.summary import print_summary
 from tailrace.lake.lock import partition_lock
 
 NAME = "nginx_access_log.p"
@@ -76,6 +78,26 @@ def test_a_range_goes_and_comes_back(world: World) -> None:
     assert [c["change"] for c in told(world, "history", "p")] == ["delete", "collect"]
     (row,) = told(world, "restore", NAME, "--at", str(row["version"]))
     assert (row["rows"], count(world)) == (72, 72)
+
+
+def test_deleted_ranges_are_shown_and_counted(world: World, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "deleted" not in told(world, "show", "p")
+    yesterday = today() - timedelta(days=1)
+    told(world, "delete", "p", "--to", f"{yesterday}T12:00:00", "--force")
+    told(world, "delete", "p", "--from", f"{yesterday}T18:00:00", "--to", str(today()), "--force")
+    assert told(world, "show", "p")["deleted"] == [
+        {"from": None, "to": f"{yesterday} 12:00:00"},
+        {"from": f"{yesterday} 18:00:00", "to": f"{today()} 00:00:00"},
+    ]
+    assert "deleted" in run(world, "show", "p").stdout
+    write(world.home.parent / "logs" / "late.log", access_lines(yesterday, 24))
+    (report,) = world.collect()
+    assert (report.clean, report.counts.deleted, report.counts.stored) == (True, 18, 6)
+    assert count(world) == 24 + 6 + 6
+    print_summary([report], "table", Context(), 1.0)
+    assert "6 stored, 0 filtered, 0 out of range, 18 in a deleted range, 0 quarantined" in capsys.readouterr().out
+    print_summary([report], "json", Context(), 1.0)
+    assert json.loads(capsys.readouterr().out)["partitions"][0]["rows"]["deleted"] == 18
 
 
 def test_without_a_version_the_last_change_is_undone(world: World) -> None:

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.core import UsageError, parse_time
+from tailrace.core import TimeRange, UsageError, parse_time
+from tailrace.core.ranges import Ranges, joined, overlap, read_ranges, without, written
 
 NOW = datetime(2024, 3, 31, 12, 30, 5)
 
@@ -37,3 +39,59 @@ def test_what_is_no_time_is_a_usage_error(text: str) -> None:
 def test_any_text_is_a_time_or_a_usage_error(text: str) -> None:
     with suppress(UsageError):
         assert parse_time(text, NOW).tzinfo is None
+
+
+# Sets of ranges, beside sets of instants: no bound lies outside of the line, so that -1 and 13 stand for all beyond it.
+
+LINE = range(-1, 14)
+
+
+def hour(number: int | None) -> datetime | None:
+    return None if number is None else NOW + timedelta(hours=number)
+
+
+bounds = st.none() | st.integers(0, 13)
+one_range = (
+    st.tuples(bounds, bounds)
+    .filter(lambda b: b[0] is None or b[1] is None or b[0] < b[1])
+    .map(lambda b: TimeRange(hour(b[0]), hour(b[1])))
+)
+some_ranges = st.lists(one_range, max_size=6)
+
+
+def instants(ranges: list[TimeRange] | Ranges) -> set[int]:
+    return {
+        n
+        for n in LINE
+        if any((r.start is None or r.start <= hour(n)) and (r.end is None or hour(n) < r.end) for r in ranges)  # type: ignore[operator]
+    }
+
+
+def is_set(ranges: Ranges) -> bool:
+    """Sorted, and with a gap between each and the next."""
+    return all(a.end is not None and b.start is not None and a.end < b.start for a, b in pairwise(ranges))
+
+
+@given(some_ranges, some_ranges, one_range)
+def test_ranges_are_sets_of_instants(some: list[TimeRange], others: list[TimeRange], window: TimeRange) -> None:
+    for made, meant in (
+        (joined(some), instants(some)),
+        (joined([*some, window]), instants(some) | instants([window])),
+        (without(some, others), instants(some) - instants(others)),
+        (without(some, [window]), instants(some) - instants([window])),
+        (overlap(some, window), instants(some) & instants([window])),
+    ):
+        assert instants(made) == meant
+        assert is_set(made)
+        assert read_ranges(written(made)) == made
+
+
+def test_ranges_to_the_microsecond() -> None:
+    instant = timedelta(microseconds=1)
+    whole = TimeRange(NOW, NOW + 3 * instant)
+    assert without([whole], [TimeRange(NOW + instant, NOW + 2 * instant)]) == (
+        TimeRange(NOW, NOW + instant),
+        TimeRange(NOW + 2 * instant, NOW + 3 * instant),
+    )
+    assert joined([TimeRange(None, NOW), TimeRange(NOW, None)]) == (TimeRange(),)
+    assert without([TimeRange()], [TimeRange()]) == ()

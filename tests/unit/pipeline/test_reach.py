@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from world import World
 
 from tailrace.core import Artifact, SourceError, TimeRange
+from tailrace.core.ranges import written
 from tailrace.lake.ledger import Ledger
 from tailrace.pipeline import listing, reach
 from tailrace.sources import Found
@@ -62,7 +63,7 @@ def test_every_day_is_settled_or_left(listed: list[tuple[int, int]], asked: tupl
         day = (START + number * DAY).date()
         in_window, is_settled = window.touches(day), any(r.touches(day) for r in done)
         assert any(r.touches(day) for r in left) == (in_window and not is_settled)
-    note = {"settled:x": reach.written(done)}
+    note = {"settled:x": written(done)}
     assert reach.settled(Ledger(notes=note), "settled:x", moment, LATE) == done
     # A clock that was ahead when it was written has settled nothing of the days to come.
     earlier = moment - 5 * DAY

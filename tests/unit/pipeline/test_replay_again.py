@@ -137,6 +137,30 @@ def test_deleting_everything_forgets_the_quarantine(world: World, logs: Path) ->
     assert counts(world) == (4, 2)
 
 
+@pytest.mark.parametrize("apart", [False, True])
+def test_replay_brings_no_row_of_a_deleted_range_back(world: World, logs: Path, apart: bool) -> None:
+    """Neither by itself nor with its artifact; the record leaves the quarantine, and is read when it is overwritten."""
+    if apart:  # as an earlier version wrote them, they cannot be read by themselves
+        for path in world.lake.meta("quarantine", "events", "p").iterdir():
+            pq.write_table(pq.ParquetFile(path).read(columns=SHOWN_SCHEMA.names), path)
+    day = TimeRange(datetime(2024, 5, 2), datetime(2024, 5, 3))  # of the record 1
+    erase(world.lake, "events", "p", day)
+    assert counts(world) == (0, 6), "the quarantine stays as it is"
+    looked = replayed(world, dry_run=True)
+    report = replayed(world)
+    for told in (looked, report):
+        assert (told.tried, told.stored, told.deleted, told.quarantined) == (6, 2, 2, 2)
+    assert report.artifacts == (2 if apart else 0)
+    assert counts(world) == (2, 2)
+    assert {n for n, *_ in stored(world)} == {2}
+    rewrite(logs / "a.log", lines(0, 1, 2, 3) + "bad\n")
+    (collected,) = world.collect()
+    assert (collected.counts.stored, collected.counts.deleted) == (3, 1)
+    (report,) = world.collect(window=day, overwrite=True)  # type: ignore[assignment]
+    assert sorted(n for n, *_ in stored(world)) == [0, 1, 1, 2, 2, 3]
+    assert counts(world) == (6, 2)
+
+
 def test_files_of_an_earlier_version_are_read_with_their_artifacts(world: World, logs: Path) -> None:
     """They do not say how their records were cut; a purge and a query need not know."""
     for path in world.lake.meta("quarantine", "events", "p").path.iterdir():
