@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DOOMED = ("name", "rows", "files", "days", "first", "last")
 DONE = ("name", "rows", "undo")
-HISTORY = ("version", "at", "change", "artifacts", "files")
+HISTORY = ("version", "at", "change", "artifacts", "files", "added", "removed")
 _SEL = click.argument("names", metavar="SEL...", nargs=-1, required=True, shell_complete=complete_partitions)
 
 
@@ -159,7 +159,7 @@ def _rows(lake: Lake, name: str) -> int:
 @output_option
 @without_spark()
 def history(context: Context, name: str, output: str) -> None:
-    """Changes of a partition, newest first.
+    """Changes of a partition, newest first, with the rows that each added and removed.
 
     `partition restore` goes back to any of them.
     """
@@ -170,11 +170,23 @@ def history(context: Context, name: str, output: str) -> None:
     lake = open_lake(context)
     table, partition = _one(lake, name)
     commits = undo.history(lake, table, partition)
+    command = f"{context.command} partition restore {table}.{partition}"
     rows: list[Row] = [
-        {"version": c.version, "at": c.at, "change": c.kind, "artifacts": c.artifacts, "files": c.files}
+        {
+            "version": c.version,
+            "at": c.at,
+            "change": c.kind,
+            "artifacts": c.artifacts,
+            "files": c.files,
+            "added": c.added,
+            "removed": c.removed,
+            "restore": f"{command} --at {c.version}",
+        }
         for c in commits
     ]
     show_rows(rows, HISTORY, output)
+    if len(rows) > 1 and not context.quiet and output in ("table", "pretty", "plain"):
+        click.echo(f"{command} --at VERSION goes back to one; without --at it undoes the last change", err=True)
 
 
 @click.command("restore", short_help="Bring a partition back to what it was.")
@@ -209,6 +221,7 @@ def restore(context: Context, name: str, at: str | None, output: str) -> None:
     row: Row = {"name": full, "version": version, "rows": _rows(lake, full)}
     if undone is not None:
         row["undone"] = f"{undone.kind} of {undone.at:%Y-%m-%d %H:%M:%S}"
+    row["undo"] = f"{context.command} partition restore {full}"
     show_rows([row], tuple(row), output)
 
 

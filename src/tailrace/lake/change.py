@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tailrace.core import TimeRange
 from tailrace.core.ranges import Ranges
 from tailrace.lake.deleted import deleted
-from tailrace.lake.files import DataFile
+from tailrace.lake.files import Balance, DataFile
 from tailrace.lake.ledger import Entry, Ledger
 from tailrace.lake.place import Place
 from tailrace.lake.removal import Cut, after_cut, limited, revived, taken_away, thinned
@@ -74,6 +74,7 @@ class Effect:
     notes: dict[str, str]
     duplicates: Mapping[str, int] = field(default_factory=dict)
     revived: int = 0
+    balance: Balance = field(default_factory=Balance)
 
 
 def effect_of(change: Change, root: Place, active: Sequence[ActiveFile], ledger: Ledger, label: str) -> Effect:
@@ -90,7 +91,16 @@ def effect_of(change: Change, root: Place, active: Sequence[ActiveFile], ledger:
         absent = deleted({**ledger.notes, **change.notes})
         entries = _after_cut(change, ledger, taken, cut, entries, absent)
     notes = {**change.notes, **(change.notes_if_revived if again else {})}
-    return Effect(fresh.files, taken, [*entries, *again], notes, duplicates, len(again))
+    balance = _balance(change, taken, fresh)
+    return Effect(fresh.files, taken, [*entries, *again], notes, duplicates, len(again), balance)
+
+
+def _balance(change: Change, taken: Rewritten, fresh: Thinned) -> Balance:
+    if change.only is None:
+        return Balance(sum(file.rows for file in fresh.files), taken.gone.total())
+    # Files that come back and files that go hold many of the same rows: what is certain is the difference.
+    more = sum(file.rows for file in change.brought_back) - sum(file.rows for file in taken.removed)
+    return Balance(max(more, 0), max(-more, 0))
 
 
 def _taken(

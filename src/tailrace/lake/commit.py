@@ -14,7 +14,7 @@ from tailrace.lake import runs
 from tailrace.lake import segments as book
 from tailrace.lake.change import Change as Change
 from tailrace.lake.change import Committed, effect_of
-from tailrace.lake.files import DataFile
+from tailrace.lake.files import Balance, DataFile
 from tailrace.lake.intents import Intents
 from tailrace.lake.ledger import RESTORE, Ledger, Segment, entries_table
 from tailrace.lake.paths import Lake
@@ -116,7 +116,7 @@ class PartitionWriter:
             raise self._lose()
         self._has_declared = True
         reached("segment-written")
-        self._publish(segment.sequence, [*files, *change.brought_back], effect.taken.removed)
+        self._publish(segment.sequence, [*files, *change.brought_back], effect.taken.removed, effect.balance)
         reached("committed")
         self._sequence, self._has_declared = segment.sequence, False
         self._unfolded.append(segment)
@@ -140,12 +140,14 @@ class PartitionWriter:
             reached("manifest-removed")
         self._keep_fold()
 
-    def _publish(self, sequence: int, files: Sequence[DataFile], removed: Sequence[ActiveFile]) -> None:
+    def _publish(
+        self, sequence: int, files: Sequence[DataFile], removed: Sequence[ActiveFile], balance: Balance
+    ) -> None:
         from deltalake.exceptions import CommitFailedError
 
         for _ in range(ATTEMPTS):
             try:
-                self._intents.transact([*map(_add, files), *map(_remove, removed)], sequence, is_ok=True)
+                self._intents.transact([*map(_add, files), *map(_remove, removed)], sequence, balance, is_ok=True)
                 return
             except Exception as error:
                 # The put may have succeeded before the error: only the log knows.

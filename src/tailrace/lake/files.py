@@ -45,6 +45,14 @@ class DataFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Balance:
+    """Rows that come and rows that go; those of files that are only written anew do neither."""
+
+    added: int = 0
+    removed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class TextRange:
     """Least and greatest text of a column, and its nulls, known without the file's own statistics."""
 

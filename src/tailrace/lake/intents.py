@@ -17,6 +17,7 @@ from tailrace.core.errors import LakeError
 from tailrace.lake import runs
 from tailrace.lake import segments as book
 from tailrace.lake.damage import reading_log
+from tailrace.lake.files import Balance
 from tailrace.lake.ledger import VOID, Ledger, Segment
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake, decode_value, encode_value
 from tailrace.lake.snapshot import active_files
@@ -26,6 +27,8 @@ from tailrace.lake.table import ATTEMPTS, exists, open_or_create, open_table
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from deltalake.transaction import AddAction, RemoveAction
+
+NOTHING = Balance()
 
 
 def read_ledger(lake: Lake, table: str, partition: str) -> Ledger:
@@ -94,7 +97,9 @@ class Intents:
         name = book.segment_name(segment.sequence)
         return self.directory.put_if_absent(name, book.segment_bytes(segment), self.run)
 
-    def transact(self, actions: list[AddAction | RemoveAction], sequence: int, *, is_ok: bool) -> None:
+    def transact(
+        self, actions: list[AddAction | RemoveAction], sequence: int, balance: Balance = NOTHING, *, is_ok: bool
+    ) -> None:
         """Commit from the snapshot at hand. It fails if anyone has decided on this partition since."""
         from deltalake import CommitProperties
         from deltalake.transaction import Transaction
@@ -105,6 +110,8 @@ class Intents:
             "tailrace.run": self.run,
             "tailrace.partition": self.partition,
             "tailrace.sequence": sequence,
+            "tailrace.added": balance.added,
+            "tailrace.removed": balance.removed,
         }
         self.delta.create_write_transaction(
             actions,

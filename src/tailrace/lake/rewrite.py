@@ -28,6 +28,7 @@ class ActiveFile:
     partition: str
     index: str
     day: date
+    rows: int
 
     @property
     def partition_values(self) -> dict[str, str]:

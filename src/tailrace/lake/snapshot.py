@@ -67,7 +67,7 @@ def snapshot(lake: Lake, table: str) -> Snapshot:
 
 def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None = None) -> list[ActiveFile]:
     """Files of a partition in the version that `delta` stands at; of those days only, if given."""
-    files = _add_actions(delta).select(["path", "size", "tp_partition", "tp_index", "tp_date"])
+    files = _add_actions(delta).select(["path", "size", "tp_partition", "tp_index", "tp_date", "rows"])
     files = files.filter(pc.equal(files.column("tp_partition"), partition))
     if days is not None:
         files = files.filter(pc.is_in(files.column("tp_date"), value_set=pa.array(days, pa.date32())))

@@ -44,6 +44,9 @@ class Commit:
     artifacts: int
     files: int
     "Data files that it added."
+    added: int | None
+    removed: int | None
+    "Rows that came and went; None: an earlier version made the commit, and did not note it."
 
 
 def history(lake: Lake, table: str, partition: str) -> list[Commit]:
@@ -56,8 +59,17 @@ def history(lake: Lake, table: str, partition: str) -> list[Commit]:
         segment = read_segment(directory, int(commit["tailrace.sequence"]))
         if segment.kind == BEGIN:
             continue  # an intention: nothing to see, nothing to go back to
-        kind, entries, files = segment.kind, segment.entries.num_rows, len(segment.files)
-        found.append(Commit(commit["version"], _moment(commit["timestamp"]), kind, entries, files))
+        rows = (commit.get(f"tailrace.{name}") for name in ("added", "removed"))
+        found.append(
+            Commit(
+                commit["version"],
+                _moment(commit["timestamp"]),
+                segment.kind,
+                segment.entries.num_rows,
+                len(segment.files),
+                *(None if number is None else int(number) for number in rows),
+            )
+        )
     return found
 
 

@@ -75,7 +75,14 @@ def test_a_range_goes_and_comes_back(world: World) -> None:
     (row,) = told(world, "delete", "nginx*.p", "--to", f"{today()}T12:00:00", "--force")
     assert (row["rows"], count(world)) == (60, 12)
     assert row["undo"].endswith(f"partition restore {NAME} --at {row['version']}")
-    assert [c["change"] for c in told(world, "history", "p")] == ["delete", "collect"]
+    changes = told(world, "history", "p")
+    assert [(c["change"], c["added"], c["removed"]) for c in changes] == [("delete", 0, 60), ("collect", 72, 0)]
+    assert changes[1]["restore"].endswith(f"partition restore {NAME} --at {changes[1]['version']}")
+    shown = run(world, "history", "p")
+    assert "REMOVED" in shown.stdout
+    assert f"partition restore {NAME} --at VERSION" in shown.stderr
+    for form in ("csv", "jsonl", "line", "plain"):
+        assert "removed" in run(world, "history", "p", "--output", form).stdout.lower()
     (row,) = told(world, "restore", NAME, "--at", str(row["version"]))
     assert (row["rows"], count(world)) == (72, 72)
 
@@ -104,6 +111,7 @@ def test_without_a_version_the_last_change_is_undone(world: World) -> None:
     told(world, "delete", "p", "--to", f"{today()}T12:00:00", "--force")
     (row,) = told(world, "restore", "p")
     assert row["undone"].startswith("delete of ")
+    assert row["undo"].endswith(f"partition restore {NAME}")
     assert (row["rows"], count(world)) == (72, 72)
     (row,) = told(world, "restore", "p")
     assert row["undone"].startswith("restore of ")

@@ -118,7 +118,7 @@ def test_days_of_what_is_gone_for_good(tmp_path: Path) -> None:
     day = 86_400
     gone = file(tmp_path, "gone", numbers(0, 3), [0, day, 2 * day])
     kept = file(tmp_path, "kept", {"k": ["001", None, "000"]}, [day + 9, 0, 5 * day])
-    active = ActiveFile(gone.path, gone.size, "p", "default", gone.day)
+    active = ActiveFile(gone.path, gone.size, "p", "default", gone.day, gone.rows)
     place, first = LocalPlace(str(tmp_path)), START.date()
     dates = [first + timedelta(days=n) for n in (0, 2)]
     assert sorted(vanished_days(place, [active], [kept], KEY)) == dates

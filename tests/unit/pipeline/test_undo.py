@@ -117,6 +117,32 @@ def test_a_deletion_is_undone(world: World, cut: tuple[float | None, float | Non
     assert [k for _, k in versions(world)] == ["restore", "reset" if cut == (None, None) else "delete", kind]
 
 
+def test_history_tells_the_rows_that_came_and_went(world: World) -> None:
+    """Those of files that were only written anew did neither."""
+
+    def told() -> list[tuple[str, int | None, int | None]]:
+        return [(commit.kind, commit.added, commit.removed) for commit in history(world.lake, "t", "p")]
+
+    assert told() == [("collect", HOURS, 0)]
+    version = history(world.lake, "t", "p")[0].version
+    erase_range(world, 10, 30)
+    assert told()[0] == ("delete", 0, 20)
+    (report,) = world.collect("t.p", window=TimeRange(hour(20), hour(40)), overwrite=True)
+    assert report.clean
+    assert told()[0] == ("collect", 20, 10)
+    restore(world.lake, "t", "p", version)
+    assert told()[0] == ("restore", 10, 0)
+    erase_range(world, None, None)
+    assert told()[0] == ("reset", 0, HOURS)
+    odd = world.home.parent / "logs" / "odd.jsonl"
+    odd.write_text("".join(odd.read_text().splitlines(keepends=True)[:-1]))
+    collected_again(world)
+    assert told()[0] == ("collect", HOURS - 1, 0)
+    odd.write_text("x\n" + odd.read_text())
+    collected_again(world)
+    assert told()[0] == ("collect", HOURS // 2 - 1, HOURS // 2 - 1)
+
+
 def test_a_restoration_is_undone_too(world: World) -> None:
     erase_range(world, 0, 48)
     erased = stored(world.home)
