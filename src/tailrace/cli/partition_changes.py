@@ -159,9 +159,9 @@ def _rows(lake: Lake, name: str) -> int:
 @output_option
 @without_spark()
 def history(context: Context, name: str, output: str) -> None:
-    """Changes of a partition, newest first, with the rows that each added and removed.
+    """Changes of a partition, newest first.
 
-    `partition restore` goes back to any of them.
+    With the rows that each of them added and removed. `partition restore` goes back to any of them.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.settings import open_lake

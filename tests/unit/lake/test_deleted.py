@@ -12,7 +12,7 @@ from tailrace.core import TimeRange
 from tailrace.lake import segments
 from tailrace.lake.deleted import after_delete, after_overwrite, deleted
 from tailrace.lake.ledger import RESET, RESTORE, RESTORED, Ledger, Segment
-from tailrace.lake.objects import put_if_absent
+from tailrace.lake.place import LocalPlace
 
 START = datetime(2024, 3, 1)
 HOURS = 12
@@ -54,16 +54,17 @@ def test_each_source_holds_what_was_not_deleted_or_was_overwritten_since(
 
 
 def test_it_is_folded_forgotten_and_restored_with_the_ledger(tmp_path: Path) -> None:
+    place = LocalPlace(str(tmp_path))
     first = after_delete({}, hours(1, 3))
     second = after_delete(first, hours(3, 5))
     notes = ({}, first, second, {}, {}, {RESTORED: "3"})
     kinds = ("collect", "delete", "delete", "collect", RESET, RESTORE)
     for number, (kind, told) in enumerate(zip(kinds, notes, strict=True), 1):
         segment = Segment(number, "run", kind, notes=told)
-        put_if_absent(segments.segment_path(tmp_path, number), segments.segment_bytes(segment), "run")
+        place.put(segments.segment_name(number), segments.segment_bytes(segment), "run")
     for upto, meant in ((1, ()), (2, (hours(1, 3),)), (4, (hours(1, 5),)), (5, ()), (6, (hours(1, 5),))):
-        ledger = segments.load_ledger(tmp_path, upto, True)
+        ledger = segments.load_ledger(place, upto, True)
         assert deleted(ledger.notes) == meant
-        segments.write_fold(tmp_path, ledger, "run")
-        assert deleted(segments.load_ledger(tmp_path, upto, True).notes) == meant
+        segments.write_fold(place, ledger, "run")
+        assert deleted(segments.load_ledger(place, upto, True).notes) == meant
     assert deleted(Ledger().notes) == ()

@@ -141,7 +141,7 @@ def test_deleting_everything_forgets_the_quarantine(world: World, logs: Path) ->
 def test_replay_brings_no_row_of_a_deleted_range_back(world: World, logs: Path, apart: bool) -> None:
     """Neither by itself nor with its artifact; the record leaves the quarantine, and is read when it is overwritten."""
     if apart:  # as an earlier version wrote them, they cannot be read by themselves
-        for path in world.lake.meta("quarantine", "events", "p").iterdir():
+        for path in world.lake.meta("quarantine", "events", "p").path.iterdir():
             pq.write_table(pq.ParquetFile(path).read(columns=SHOWN_SCHEMA.names), path)
     day = TimeRange(datetime(2024, 5, 2), datetime(2024, 5, 3))  # of the record 1
     erase(world.lake, "events", "p", day)
