@@ -25,10 +25,8 @@ from tailrace.pipeline.notes import after_failure, marked, moved, read_on
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.recognise import Recognised
 from tailrace.pipeline.report import PartitionReport, Trouble
-from tailrace.sources.base import GONE
+from tailrace.pipeline.telling import Telling
 
-SHRUNK = "data.shrunk-artifact"
-OTHER_CONTENT = "data.other-content"
 MANY_INDEXES = 1_000
 "Values of tp_index in one run beyond which somebody should think again: each has files of its own per day."
 
@@ -58,7 +56,9 @@ class Publisher:
         self.known = writer.ledger().known()
         self.days: set[date] = set()
         self.indexes: set[str] = set()
-        self.shrunk = 0
+        self.telling = Telling(report, self.known)
+        self.anew: Mapping[str, Artifact] = {}
+        "By key of what was there before: files with other content."
 
     def begin(self) -> None:
         """Keeps the range that is meant, so that a collection which is interrupted is finished by the next run."""
@@ -107,6 +107,9 @@ class Publisher:
             why = "the sources hold nothing in this range; `tailrace partition delete` deletes"
         else:
             self._commit(self.held, window)
+            left = {entry.key for entry in entries_of(self.writer.ledger(), self.anew) if entry.rows}
+            if left:
+                self.telling.other_content([a for key, a in self.anew.items() if key in left], overwritten=True)
             return
         message = f"nothing was overwritten, the earlier rows are kept: {why}"
         self.report.troubles.append(Trouble(self.report.name, message, "collect.not-overwritten"))
@@ -190,11 +193,9 @@ class Publisher:
 
     def note_files(self, found: Recognised) -> None:
         """What there is to say of local files before they are read: which are called otherwise now, and by whom."""
-        for artifact in found.anew[:1]:
-            more = f" and {len(found.anew) - 1:,} more hold" if len(found.anew) > 1 else " holds"
-            message = f"it{more} other lines than when last collected: a new file, the earlier rows are kept"
-            hint = "if it was edited: `tailrace collect --overwrite` replaces the rows of the range"
-            self.report.advice.append(Trouble(artifact.location, message, OTHER_CONTENT, hint))
+        self.anew = found.anew
+        if self.overwrites is None and found.anew:
+            self.telling.other_content([*found.anew.values()])
         now = datetime.now(UTC).replace(tzinfo=None)
         entries = [moved(self._earlier(key), artifact, now) for key, artifact in found.moved.items()]
         entries += [Entry(a.uri, a.version, a.size, COPY, now, identity=a.identity) for a in found.copies]
@@ -207,15 +208,10 @@ class Publisher:
         forgotten = reach.forgotten(self.writer.ledger())
         committed = self.writer.commit(replace(change, key=key, notes_if_revived=forgotten))
         if committed.revived:
-            self._note_revived(committed.revived)
+            # Rows are gone that had kept others of the same event out: the next run looks for those.
+            self.settles = {}
+            self.telling.revived(committed.revived)
         return committed
-
-    def _note_revived(self, count: int) -> None:
-        """Rows are gone that had kept others of the same event out: the next run looks for those."""
-        self.settles = {}
-        what = "an artifact" if count == 1 else f"{count:,} artifacts"
-        message = f"{what} held duplicates of rows that are gone now; the next run reads them again"
-        self.report.advice.append(Trouble(self.report.name, message, "data.duplicates-return"))
 
     def _count(self, unit: Unit, outcomes: list[Outcome], duplicates: Mapping[str, int]) -> None:
         report = self.report
@@ -225,44 +221,7 @@ class Publisher:
             outcome.counts.duplicates = duplicates.get(artifact.key, 0)
             outcome.counts.stored -= outcome.counts.duplicates
             report.counts.add(outcome.counts)
-            if outcome.status == "later":
-                self._note_missed(artifact, outcome)
-            elif outcome.status != "ok":
-                self._trouble(artifact, outcome)
-            self._note_shrunk(artifact, outcome)
-
-    def _note_missed(self, artifact: Artifact, outcome: Outcome) -> None:
-        """Rotation takes files away at any time; whoever deleted one should know that it was not read."""
-        if outcome.code == GONE:
-            message = "no such file any more: renamed or deleted after it was listed, and not read"
-            hint = "if it was renamed, the next run reads it"
-            self.report.advice.append(Trouble(artifact.location, message, GONE, hint))
-
-    def _trouble(self, artifact: Artifact, outcome: Outcome) -> None:
-        failed = outcome.status == "failed"
-        self.report.failed += failed
-        self.report.partial += not failed
-        before = self.known.get(artifact.key)
-        kept = "its whole records were stored"
-        if failed:
-            has_rows = before is not None and before.stored_by is not None
-            kept = "the rows of its earlier version are kept" if has_rows else "nothing of it was stored"
-        code = outcome.code or f"data.{outcome.status}-artifact"
-        self.report.troubles.append(Trouble(artifact.location, f"{outcome.reason}; {kept}", code))
-
-    def _note_shrunk(self, artifact: Artifact, outcome: Outcome) -> None:
-        """Whoever truncates a log loses the rows of what it held before."""
-        before = self.known.get(artifact.key)
-        was_read_on = artifact.resume is not None or outcome.status in ("failed", "later")
-        if was_read_on or before is None or not before.rows or artifact.size >= before.size:
-            return
-        self.shrunk += 1
-        what = "it is" if self.shrunk == 1 else f"it and {self.shrunk - 1:,} more artifacts are"
-        message = f"{what} smaller than when last collected; the earlier rows were replaced"
-        if self.shrunk == 1:
-            hint = "for logs that are truncated on rotation collect the rotated files instead"
-            self.report.advice.append(Trouble(artifact.location, message, SHRUNK, hint))
-        next(advice for advice in self.report.advice if advice.code == SHRUNK).message = message
+            self.telling.outcome(artifact, outcome)
 
     def _note_days(self, days: Iterable[date]) -> None:
         self.days.update(days)

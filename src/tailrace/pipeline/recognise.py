@@ -35,8 +35,8 @@ class Recognised:
     "By key, files that were renamed or copied since they were last read."
     copies: list[Artifact] = field(default_factory=list)
     "What begins another file, all of which has been read."
-    anew: list[Artifact] = field(default_factory=list)
-    "Files with other content than before, of which nothing was found elsewhere."
+    anew: dict[str, Artifact] = field(default_factory=dict)
+    "By key of what was there before: files with other content, of which nothing was found elsewhere."
 
 
 class Recognition:
@@ -75,13 +75,23 @@ class Recognition:
             self.found.artifacts.append(item)
             return True
         key = self.at.get(artifact.uri)
-        if key is None or self.files[key].version != artifact.version:
+        if key is None or self.files[key].version != artifact.version or self._is_replaced(item, self.files[key]):
             return False
         file = self.files[key]
         # Its last line had no end: nothing comes any more.
         unread = file.offset is not None and file.offset < artifact.size and self._is_settled(artifact)
         self._take(item, key, _resume(file) if unread else None)
         return True
+
+    def _is_replaced(self, item: Wanted, file: KnownFile) -> bool:
+        """Another file of the same size and time of change? Its number tells for nothing that it may be.
+
+        Where it is not, as on file systems whose numbers change, the bytes are those of the fingerprint.
+        """
+        if file.node is None or file.node == item.artifact.node or file.fingerprint is None:
+            return False
+        with self.peeks.open(item) as peek:
+            return peek is not None and not peek.begins_with(file.fingerprint, whole=file.offset is None)
 
     def _known_by(self, item: Wanted, key: str | None) -> bool:
         """Does it begin as that file did?"""
@@ -187,10 +197,13 @@ class Recognition:
         key = self.at.get(item.artifact.uri)
         if key is not None and key not in self.claimed:
             file = self.files[key]
+            if file.version == item.artifact.version:
+                # Only what it holds has changed; whoever reads it notes its true version.
+                item = replace(item, artifact=replace(item.artifact, version=f"{file.version}-{item.artifact.node}"))
             if not file.offset or not file.rows or self._is_changed(item, file):
                 self._take(item, key, None)
                 return
-            self.found.anew.append(item.artifact)
+            self.found.anew[key] = item.artifact
         self.found.artifacts.append(_as(item, self._free(item.artifact.uri), None))
 
     def _is_changed(self, item: Wanted, file: KnownFile) -> bool:
