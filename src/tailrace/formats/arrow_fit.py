@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tailrace.core import Column
 from tailrace.core.arrow import arrow_type
 from tailrace.formats.casts import spelled_type
-from tailrace.formats.duck import con
+from tailrace.formats.duck import answers
 from tailrace.formats.fit import quoted
 from tailrace.formats.times import parse_times
 
@@ -86,9 +86,8 @@ def as_json(values: pa.Array) -> pa.Array:
     values = plain(values)
     kind = values.type
     if pa.types.is_nested(kind):
-        told = con().from_arrow(pa.table({"v": _finite(values)}))
-        answer = told.project("case when v is not null then to_json(v)::varchar end as v").to_arrow_table()
-        return answer["v"].combine_chunks().cast(pa.string())
+        told = "SELECT case when v is not null then to_json(v)::varchar end AS v FROM given"
+        return answers(told, pa.table({"v": _finite(values)}))["v"].combine_chunks().cast(pa.string())
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
         return values.cast(pa.string())
     if pa.types.is_floating(kind):

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tailrace.core import Column
 from tailrace.core.arrow import arrow_type
 from tailrace.core.columns import SYNONYMS
-from tailrace.formats.duck import con
+from tailrace.formats.duck import answers
 from tailrace.formats.times import parse_times
 
 # What Arrow parses by itself. Unsigned types are stored wider, so they are parsed as themselves first.
@@ -91,8 +91,7 @@ def _numbers(name: str, texts: pa.Array) -> pa.Array:
         cast = f"case when try_cast(v as double) = trunc(try_cast(v as double)) is not false then {cast} end"
     if name in _KEPT_AS_SENT:
         cast = f"case when {cast} is not null then v end"
-    values = con().from_arrow(pa.table({"v": texts})).project(f"{cast} as v")
-    return values.to_arrow_table()["v"].combine_chunks().cast(stored)
+    return answers(f"SELECT {cast} AS v FROM given", pa.table({"v": texts}))["v"].combine_chunks().cast(stored)
 
 
 def _checked(texts: pa.Array, valid: Callable[[str], bool]) -> pa.Array:

@@ -84,8 +84,9 @@ class Cascade:
     def _prepare(self) -> None:
         self.level = top_level(self._table, self._format, self._learned, self._unlike)
         kept = self.notes().keeps
-        others = (f for f in self.level.fields if f.kind == "rest" and f.key != MISFIT and kept(f.keys))
-        self._beside = {f.key: f.attribute for f in others} if self._rest is None else {}
+        apart = (MISFIT,) if self._rest is None else (MISFIT, ENVELOPE)
+        others = (f for f in self.level.fields if f.kind == "rest" and f.key not in apart and kept(f.keys))
+        self._beside = {f.key: f.attribute for f in others}
         self.record = msgspec.json.Decoder(self.level.struct)
         self.array = msgspec.json.Decoder(list[self.level.struct])  # type: ignore[name-defined]
         self.document = _at_path(self._path, self.level.struct)
@@ -207,9 +208,10 @@ class Cascade:
         """The columns of decoded records; what was learned from them serves the next ones."""
         settle(self.level, rows.structs, rows.notes, stay=self._beside)
         columns = columns_of(self.level, rows.structs, rows.notes)
-        if self._rest is not None:
-            columns[self._rest] = rest_of(rows.notes, len(rows.structs), (ENVELOPE,))
         beside = {key: reader(attribute)(rows.structs) for key, attribute in self._beside.items()}
+        if self._rest is not None:
+            columns[self._rest] = rest_of(rows.notes, len(rows.structs), beside, (ENVELOPE,))
+            beside = {}
         extra, flagged = extra_of(rows.notes, len(rows.structs), beside)
         self._learn(rows)
         return Batch(columns, rows.positions, rows.raw, extra, flagged, rows.bad, rows.skipped)

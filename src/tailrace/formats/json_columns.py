@@ -22,6 +22,14 @@ from tailrace.formats.times import parse_times
 Values = list[Any]
 Rows = list[Any]
 _PLAIN = {"int", "bool", "float"}
+_DIGITS = "(?:0|[1-9][0-9]{0,17})"
+_WRITTEN = {
+    "int": f"^(?:-[1-9][0-9]{{0,17}}|{_DIGITS})$",
+    "float": rf"^(?:-[1-9][0-9]{{0,17}}|{_DIGITS}|-?{_DIGITS}\.[0-9]{{1,30}}(?:[eE][+-]?[0-9]{{1,2}})?)$",
+    "bool": "^(?:true|false)$",
+}
+"How numbers and booleans are written, as numbers or as texts, if nothing is odd about them."
+_READ = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 _MILLISECOND = 1_000
 _INT64 = 2**63
 
@@ -50,6 +58,8 @@ def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
         return _list(field, values, notes)
     if values and values[0] is None and values.count(None) == len(values):
         return pa.nulls(len(values), field.stored or pa.string())
+    if field.learned and field.kind in _WRITTEN:
+        return _numbers(field, values, notes)
     array, wrong = _leaf(field, values)
     for row in wrong:
         notes.mark(row, field.path, values[row])
@@ -122,6 +132,22 @@ def _as_list(value: Any, separator: str | None, nulls: frozenset[str]) -> Values
     return [value] if separator is None else [part.strip() for part in value.split(separator)]
 
 
+def _numbers(field: Field, values: Values, notes: Notes) -> pa.Array:
+    """Numbers and booleans of which many are sent as texts; those that are written oddly are fitted one by one."""
+    texts = _sent(values, field.nulls)
+    usual = pc.match_substring_regex(texts, _WRITTEN[field.kind]).fill_null(True)
+    read = (texts if usual.true_count == len(usual) else pc.if_else(usual, texts, None)).cast(_READ[field.kind])
+    for limits in getattr(field.hint, "__metadata__", ()):
+        inside = pc.and_(pc.greater_equal(read, limits.ge), pc.less_equal(read, limits.le)).fill_null(True)
+        usual = pc.and_(usual, inside)
+    if usual.true_count == len(usual):
+        return read.cast(field.stored)
+    once = replace(field, learned=False)
+    odd = pc.indices_nonzero(pc.invert(usual)).to_pylist()
+    fitted = pa.array([fit(once, values[row], row, notes) for row in odd], field.stored)
+    return pc.replace_with_mask(pc.if_else(usual, read, None).cast(field.stored), pc.invert(usual), fitted)
+
+
 def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
     """The stored array, and which values found no place in it."""
     if field.kind in _PLAIN:
@@ -132,7 +158,7 @@ def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
         return _sent(values), []
     if field.kind == "moment":
         return _moments(field, values)
-    texts = _without(_texts(values), field.nulls)
+    texts = _without(_sent(values) if field.learned else _texts(values), field.nulls)
     if field.type == "varchar":
         return texts, []
     array = cast_texts(Column("value", field.type, time=_time(field)), texts)
@@ -146,11 +172,12 @@ def _texts(values: Values) -> pa.Array:
         return pa.array([text_of(value) for value in values], pa.string())
 
 
-def _sent(values: Values) -> pa.Array:
+def _sent(values: Values, nulls: frozenset[str] = frozenset()) -> pa.Array:
     """Values as `text_of` tells them. A string without a backslash has quotes at its ends and nowhere else."""
-    if not all(value is None or value.__class__ is Raw for value in values):
+    try:
+        texts = raws(values, nulls)
+    except TypeError:  # not all of them are Raw
         return pa.array([text_of(value) for value in values], pa.string())
-    texts = raws(values)
     escaped = pc.and_(pc.starts_with(texts, '"'), pc.match_substring(texts, "\\")).fill_null(False)
     plain = pc.ascii_trim(texts, characters='"')
     if not escaped.true_count:

@@ -159,7 +159,7 @@ def fit(field: Field, raw: Raw, row: int, notes: Notes) -> Any:
     text = bytes(raw)
     if text == b"null":
         return None
-    if field.repeats:
+    if field.repeats or field.learned:
         return raw
     try:
         if field.kind == "struct":

@@ -38,6 +38,8 @@ _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 "Keys that msgspec cannot match: records with one are taken field by field."
 _UNSENT = "\N{WORD JOINER}tailrace "
 "Begins a key that no record has."
+_TOGETHER = frozenset({"text", "checked", "int", "float", "bool"})
+"Kinds of which the texts of a whole column are cast at once."
 _WORTH_SHARING = 3
 "Fields of an object from which on it is cheaper to find its text again than to decode it once more."
 _FLOAT32 = 3.4028234663852886e38
@@ -67,6 +69,8 @@ class Field:
     stored: pa.DataType | None = None
     repeats: bool = False
     "A struct that is held as Raw: its distinct texts are decoded, each once."
+    learned: bool = False
+    "Many records send another type than the column's: all are held as Raw and become a column together."
 
     @property
     def key(self) -> str:
@@ -83,7 +87,7 @@ class Level:
     empty: msgspec.Struct
     "Stands for an object that is not there."
     late: frozenset[str]
-    "Keys decoded as Raw: places that were learned, keys that several columns share, JSON within strings."
+    "Keys decoded as Raw and fitted one by one: what was learned of them, keys that columns share, JSON in strings."
 
 
 def top_level(
@@ -140,6 +144,11 @@ class _Levels:
         for f in fields:
             by_key[f.key] = (*by_key.get(f.key, ()), f)
         late = {place[-1] for place in here if not any(f.repeats for f in by_key[place[-1]])}
+        for key in sorted(late):
+            (first, *others) = by_key[key]
+            if not others and first.kind in _TOGETHER and first.column is not None:
+                by_key[key] = (replace(first, learned=True),)
+                late.remove(key)
         for key, sharing in by_key.items():
             if len(sharing) > 1 or any(f.column and f.column.decode == "json" for f in sharing):
                 late.add(key)
@@ -152,7 +161,7 @@ class _Levels:
         members: list[tuple[str, Any, Any]] = []
         names: dict[str, str] = {}
         for key, (first, *others) in by_key.items():
-            raw = key in late or first.hint is Raw or first.repeats
+            raw = key in late or first.hint is Raw or first.repeats or first.learned
             members.append((first.attribute, Raw if raw else first.hint | None, None))
             names[first.attribute] = _UNSENT + first.attribute if _UNNAMEABLE.search(key) else key
             for other in others:  # filled from the first one

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.formats.clf_times import PATTERN, clf_times, clf_times_by_day
-from tailrace.formats.duck import con
+from tailrace.formats.duck import answers
 
 STORED = pa.timestamp("us")
 _ZONED = pa.timestamp("us", "UTC")
@@ -97,8 +97,7 @@ def _duck(texts: pa.Array, spelled: str | None) -> pa.Array:
 
 
 def _asked(texts: pa.Array, expression: str) -> pa.Array:
-    answer = con().from_arrow(pa.table({"v": texts})).project(f"{expression} as answer").to_arrow_table()
-    column = answer["answer"]
+    column = answers(f"SELECT {expression} AS answer FROM given", pa.table({"v": texts}))["answer"]
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 

@@ -14,7 +14,8 @@ from tailrace.core import Table
 from tailrace.core.arrow import arrow_schema, arrow_type
 from tailrace.core.registry import nearest
 from tailrace.formats.duck import con
-from tailrace.pipeline.compute import ROW, words_of
+from tailrace.pipeline.compute import words_of
+from tailrace.pipeline.questions import ROW
 
 _NO_INDEX = (
     *("tp_id", "tp_timestamp", "tp_date", "tp_ingest_timestamp"),

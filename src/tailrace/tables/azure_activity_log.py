@@ -14,7 +14,7 @@ def given(name: str, *others: str) -> str:
 
 def inside(holder: str, key: str, *others: str) -> str:
     """A field of an object that one of two spellings names."""
-    texts = [f"""try("{n}" ->> '{k}')""" for n, k in {camel(holder): camel(key), holder: key}.items()]
+    texts = [f"""try("{n}"::json) ->> '{k}'""" for n, k in {camel(holder): camel(key), holder: key}.items()]
     return f"coalesce({', '.join([*texts, *others])})"
 
 

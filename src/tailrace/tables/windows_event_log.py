@@ -16,7 +16,7 @@ def told(*expressions: str) -> str:
 
 def detail(name: str) -> str:
     """A named value of the event, which some exporters put beside the others."""
-    return told(name, f"try(EventData::json ->> '{name}')", f"winlog ->> '$.event_data.{name}'")
+    return told(name, f"try(EventData::json) ->> '{name}'", f"winlog ->> '$.event_data.{name}'")
 
 
 def moment(text: str) -> str:
