@@ -89,6 +89,10 @@ def _numbers(name: str, texts: pa.Array) -> pa.Array:
     cast = f"try_cast(v as {name})"
     if name in _INTEGERS:  # DuckDB rounds 1.5 to 2, which is not what was sent
         cast = f"case when try_cast(v as double) = trunc(try_cast(v as double)) is not false then {cast} end"
+    if name == "date":  # as with times: `infinity`, which DuckDB knows, is none, nor is the year 10000
+        cast = (
+            f"case when {cast} between date '0001-01-01' and date '9999-12-31' and lower(v) <> 'epoch' then {cast} end"
+        )
     if name in _KEPT_AS_SENT:
         cast = f"case when {cast} is not null then v end"
     return answers(f"SELECT {cast} AS v FROM given", pa.table({"v": texts}))["v"].combine_chunks().cast(stored)

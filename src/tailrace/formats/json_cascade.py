@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Positions
@@ -28,14 +27,12 @@ from tailrace.formats.json_fit import (
     settle,
 )
 from tailrace.formats.json_scan import why_invalid
-from tailrace.formats.json_struct import REST, Keys, top_level
+from tailrace.formats.json_shape import Shape, decoder_at
+from tailrace.formats.json_struct import REST, Keys
 from tailrace.formats.json_unwrap import Tree, Unwrapped, Unwrapper
 
-LEARNED_PLACES = 32
-_LEARN_FROM = 20
-"Records that must show a place before it is learned: making a struct costs as much as a hundred of them."
-_UNLIKE_FROM = 200
-"Objects after which it is decided whether they repeat."
+_SAMPLES = 50
+"Records of a batch whose keys are looked at."
 _MENDED_BYTES = 4 * 1024 * 1024
 ENVELOPE = "tp_envelope"
 "In `tp_extra`: what stood around the record."
@@ -65,31 +62,13 @@ class Cascade:
         self._table = table
         self._format = fmt
         self._path = path
-        self._records = 0
-        self._seen: Counter[Keys] = Counter()
-        self._learned: frozenset[Keys] = frozenset()
-        self._met: Counter[Keys] = Counter()
-        self._differ: Counter[Keys] = Counter()
-        self._unlike: frozenset[Keys] = frozenset()
+        self.shape = Shape(table, fmt, path)
         inside = any((column.src or "").startswith(f"/{ENVELOPE}/") for column in table.columns)
         self._rest = next((column.name for column in table.columns if column.src == REST), None)
-        self.forbids = bool(table.keep or fmt.unwrap)
-        "Whether the struct refuses fields that it does not know."
         self._unwrapper = Unwrapper(fmt.unwrap, ENVELOPE if inside else None) if fmt.unwrap else None
         skip = fmt.skip if isinstance(fmt, Json) else ()
         self._skipped = tuple(json.dumps(key).encode() for key in skip)
-        self.raws_at = _at_path(path, Raw)
-        self._prepare()
-
-    def _prepare(self) -> None:
-        self.level = top_level(self._table, self._format, self._learned, self._unlike)
-        kept = self.notes().keeps
-        apart = (MISFIT,) if self._rest is None else (MISFIT, ENVELOPE)
-        others = (f for f in self.level.fields if f.kind == "rest" and f.key not in apart and kept(f.keys))
-        self._beside = {f.key: f.attribute for f in others}
-        self.record = msgspec.json.Decoder(self.level.struct)
-        self.array = msgspec.json.Decoder(list[self.level.struct])  # type: ignore[name-defined]
-        self.document = _at_path(self._path, self.level.struct)
+        self.raws_at = decoder_at(path, Raw)
 
     def notes(self) -> Notes:
         return Notes(self._table.keep)
@@ -100,8 +79,11 @@ class Cascade:
         """All records at once; None when any does not fit. Positions: their own, or that of the first."""
         try:
             structs = decode()
-        except UNREADABLE:
-            return None
+        except UNREADABLE as error:
+            if not self.shape.lacks(error):
+                return None
+            self.shape.widen()
+            return self.strict(decode, positions, raws)
         if isinstance(positions, int):
             positions = np.arange(positions, positions + len(structs), dtype=np.int64)
         return Rows(structs, positions, _lazily(raws), self.notes(), len(structs))
@@ -129,7 +111,7 @@ class Cascade:
         text = b"\n".join(records)
         if not is_utf8(text):
             return None
-        rows = self.strict(lambda: self.record.decode_lines(text), positions, lambda: records)
+        rows = self.strict(lambda: self.shape.record.decode_lines(text), positions, lambda: records)
         return rows if rows is not None and len(rows.structs) == len(records) else None
 
     def each(
@@ -141,6 +123,7 @@ class Cascade:
         envelopes: Mapping[int, Tree] | None = None,
     ) -> Rows:
         """Every record by itself. `strange`: they may be no records of this table at all."""
+        self.shape.widen()
         notes = self.notes()
         structs: list[Any] = []
         kept: list[int] = []
@@ -175,7 +158,7 @@ class Cascade:
         clean = is_utf8(raw)
         if clean:
             try:
-                return self.record.decode(raw)
+                return self.shape.record.decode(raw)
             except UNREADABLE:
                 pass
             try:
@@ -199,75 +182,31 @@ class Cascade:
     def _field_by_field(self, raw: bytes, row: int, notes: Notes, strange: bool) -> Any:
         if self._format.keys == "camel":
             raw = _any_spelling(raw)
-        struct = fit_record(self.level, raw, row, notes)
+        struct = fit_record(self.shape.level, raw, row, notes)
         if strange and not any(getattr(struct, name) is not None for name in struct.__struct_fields__):
             raise Refused(f"json: neither a record nor an object with '{'.'.join(self._path)}'")
         return struct
 
     def batch(self, rows: Rows) -> Batch:
         """The columns of decoded records; what was learned from them serves the next ones."""
-        settle(self.level, rows.structs, rows.notes, stay=self._beside)
-        columns = columns_of(self.level, rows.structs, rows.notes)
-        beside = {key: reader(attribute)(rows.structs) for key, attribute in self._beside.items()}
+        level, shape = self.shape.level, self.shape
+        apart = (MISFIT,) if self._rest is None else (MISFIT, ENVELOPE)
+        others = {f.key: f.attribute for f in level.fields if f.kind == "rest" and f.key not in apart}
+        others = {key: attribute for key, attribute in others.items() if rows.notes.keeps((key,))}
+        settle(level, rows.structs, rows.notes, stay=others)
+        columns = shape.complete(columns_of(level, rows.structs, rows.notes), len(rows.structs))
+        beside = {key: reader(attribute)(rows.structs) for key, attribute in others.items()}
         if self._rest is not None:
             columns[self._rest] = rest_of(rows.notes, len(rows.structs), beside, (ENVELOPE,))
             beside = {}
         extra, flagged = extra_of(rows.notes, len(rows.structs), beside)
-        self._learn(rows)
+        step = max(1, len(rows.structs) // _SAMPLES)
+        shape.learn(rows.notes, rows.records, columns, map(rows.raw, range(0, len(rows.structs), step)))
         return Batch(columns, rows.positions, rows.raw, extra, flagged, rows.bad, rows.skipped)
-
-    def _learn(self, rows: Rows) -> None:
-        self._records += rows.records
-        unlike = self._unlike | self._found_unlike(rows.notes)
-        learned = self._learned | self._found_common(rows.notes)
-        if learned != self._learned or unlike != self._unlike:
-            self._learned, self._unlike = learned, unlike
-            self._prepare()
-
-    def _found_unlike(self, notes: Notes) -> set[Keys]:
-        """Objects of which most were not met before: to look for them is in vain."""
-        for place, (met, differ) in notes.distinct.items():
-            self._met[place] += met
-            self._differ[place] += differ
-        return {p for p in notes.distinct if self._met[p] >= _UNLIKE_FROM and 2 * self._differ[p] > self._met[p]}
-
-    def _found_common(self, notes: Notes) -> set[Keys]:
-        """Places that many records show and that the struct does not take."""
-        if not notes.seen:
-            return set()
-        self._seen.update(notes.seen)
-        common = [
-            place
-            for place, times in self._seen.most_common()
-            if times >= _LEARN_FROM
-            and times * 100 > self._records
-            and place not in self._learned
-            and not (self._unwrapper and place[0] in self._unwrapper.keys)  # it shows where the envelopes are
-        ]
-        return set(common[: LEARNED_PLACES - len(self._learned)])
 
 
 class Refused(Exception):
     """The record cannot be stored; the text says why."""
-
-
-def _at_path(path: Keys, record: Any) -> msgspec.json.Decoder[Any]:
-    """Decodes the records at a path of a document, whatever else it holds."""
-    hint: Any = list[record]
-    for key in reversed(path):
-        hint = msgspec.defstruct("Document", [("inner", hint | None | UnsetType, UNSET)], rename={"inner": key})
-    return msgspec.json.Decoder(hint)
-
-
-def at_path(document: Any, path: Keys) -> Any:
-    """What a decoder made by `_at_path` found: a list (empty for null), or UNSET."""
-    for _ in path:
-        if document is UNSET:
-            return UNSET
-        document = document.inner
-        if document is None:
-            return []
-    return document
 
 
 def _any_spelling(raw: bytes) -> bytes:

@@ -7,14 +7,15 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from msgspec import UNSET, Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Stream
 from tailrace.formats.joining import joined
-from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows, at_path
+from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows
 from tailrace.formats.json_cut import DENSE, WINDOW_BYTES, Cut, Cutter, Window
 from tailrace.formats.json_fit import UNREADABLE, is_utf8
+from tailrace.formats.json_shape import at_path
 from tailrace.formats.json_unwrap import Tree, Unwrapped
 from tailrace.formats.lines import LineBlock, cut_lines
 
@@ -72,15 +73,17 @@ class DocumentDecoder:
 
     def _at_path(self, view: bytes) -> Rows | None:
         cascade, path = self._cascade, self._path
+
+        def structs() -> list[Any]:
+            found: list[Any] | UnsetType = at_path(cascade.shape.document.decode(view), path)
+            if isinstance(found, UnsetType):
+                raise msgspec.DecodeError
+            return found
+
         if is_utf8(view):
-            try:
-                structs = at_path(cascade.document.decode(view), path)
-            except msgspec.ValidationError:
-                structs = None
-            except UNREADABLE:
-                return None
-            if structs is not None and structs is not UNSET:
-                return cascade.strict(lambda: structs, 0, lambda: at_path(cascade.raws_at.decode(view), path))
+            rows = cascade.strict(structs, 0, lambda: at_path(cascade.raws_at.decode(view), path))
+            if rows is not None:
+                return rows
         if view.count(b",") > _COMMAS:
             return None
         try:
@@ -101,15 +104,14 @@ class DocumentDecoder:
     def _run(self, text: bytes, array: bool, first: int) -> Rows | None:
         """Decode an array of records, or records one after another; None: it is not JSON."""
         cascade = self._cascade
-        decode: Callable[[bytes], list[Any]] = cascade.array.decode if array else cascade.record.decode_lines
         divide: Callable[[bytes], list[Raw]] = RAWS.decode if array else RAW.decode_lines
-        lenient = self._path and not array and not cascade.forbids  # a document would pass for an empty record
+        lenient = self._path and not array and not cascade.shape.forbids  # a document would pass for an empty record
         rows = None
         if is_utf8(text):
             if self._path and not array:
                 rows = self._documents(text, first)
             if rows is None and not lenient:
-                rows = cascade.strict(lambda: decode(text), first, lambda: divide(text))
+                rows = cascade.strict(lambda: self._decoded(text, array), first, lambda: divide(text))
         if rows is not None or text.count(b",") > _COMMAS:
             return rows
         try:
@@ -122,12 +124,16 @@ class DocumentDecoder:
         opened = any(record is not raw for record, raw in zip(records, raws, strict=False))
         return self._each(records, first, strange=True, opened=opened)
 
+    def _decoded(self, text: bytes, array: bool) -> list[Any]:
+        shape = self._cascade.shape
+        return shape.array.decode(text) if array else shape.record.decode_lines(text)
+
     def _documents(self, text: bytes, first: int) -> Rows | None:
         """Small documents one after another, if each of them holds records that fit."""
         cascade, path = self._cascade, self._path
 
         def structs() -> list[Any]:
-            found = [at_path(document, path) for document in cascade.document.decode_lines(text)]
+            found = [at_path(document, path) for document in cascade.shape.document.decode_lines(text)]
             if any(records is UNSET for records in found):
                 raise msgspec.DecodeError
             return [record for records in found for record in records]
@@ -225,7 +231,7 @@ class LineDecoder:
             return None
         text = block.buffer[starts[0] : ends[-1]]
         rows = self._cascade.strict(
-            lambda: self._cascade.record.decode_lines(text),
+            lambda: self._cascade.shape.record.decode_lines(text),
             block.positions[first + filled],
             lambda: [block.raw(first + n) for n in filled.tolist()],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Annotated, Any
@@ -102,6 +102,14 @@ def top_level(
     )
 
 
+def narrowed(level: Level, keys: Collection[str]) -> Level:
+    """The same without some keys: a record that has one of them is refused."""
+    by_key = {key: fields for key, fields in level.by_key.items() if key not in keys}
+    late = level.late & by_key.keys()
+    struct = _struct(by_key, late, forbid=True)
+    return Level(tuple(f for fields in by_key.values() for f in fields), struct, by_key, struct(), late)
+
+
 class _Levels:
     def __init__(self, table: Table, fmt: Json | Jsonl, learned: frozenset[Keys], unlike: frozenset[Keys]) -> None:
         self._unlike = unlike
@@ -154,22 +162,8 @@ class _Levels:
                 late.add(key)
                 by_key[key] = tuple(replace(f, repeats=False) for f in sharing)
         fields = [f for sharing in by_key.values() for f in sharing]
-        struct = self._struct(by_key, late)
+        struct = _struct(by_key, late, self._forbid)
         return Level(tuple(fields), struct, by_key, struct(), frozenset(late))
-
-    def _struct(self, by_key: dict[str, tuple[Field, ...]], late: set[str]) -> type[msgspec.Struct]:
-        members: list[tuple[str, Any, Any]] = []
-        names: dict[str, str] = {}
-        for key, (first, *others) in by_key.items():
-            raw = key in late or first.hint is Raw or first.repeats or first.learned
-            members.append((first.attribute, Raw if raw else first.hint | None, None))
-            names[first.attribute] = _UNSENT + first.attribute if _UNNAMEABLE.search(key) else key
-            for other in others:  # filled from the first one
-                members.append((other.attribute, Any, None))
-                names[other.attribute] = _UNSENT + other.attribute
-        return msgspec.defstruct(
-            "Record", members, rename=names, forbid_unknown_fields=self._forbid, gc=False, omit_defaults=True
-        )
 
     def _field(self, column: Column, keys: Keys, prefix: str) -> Field:
         path = prefix + column.name
@@ -190,6 +184,21 @@ class _Levels:
         item = replace(known, kind=kind, hint=hint, type=inner, stored=arrow_type(inner))
         several: Any = list[Raw] if hint is Raw else list.__class_getitem__(hint | None)
         return replace(known, kind="list", hint=several | str if kind == "text" else several, item=item)
+
+
+def _struct(by_key: dict[str, tuple[Field, ...]], late: Collection[str], forbid: bool) -> type[msgspec.Struct]:
+    members: list[tuple[str, Any, Any]] = []
+    names: dict[str, str] = {}
+    for key, (first, *others) in by_key.items():
+        raw = key in late or first.hint is Raw or first.repeats or first.learned
+        members.append((first.attribute, Raw if raw else first.hint | None, None))
+        names[first.attribute] = _UNSENT + first.attribute if _UNNAMEABLE.search(key) else key
+        for other in others:  # filled from the first one
+            members.append((other.attribute, Any, None))
+            names[other.attribute] = _UNSENT + other.attribute
+    return msgspec.defstruct(
+        "Record", members, rename=names, forbid_unknown_fields=forbid, gc=False, omit_defaults=True
+    )
 
 
 def _leaves(type: Struct) -> int:

@@ -80,6 +80,8 @@ def test_what_fits(type: str, value: str, stored: object) -> None:
         ("timestamp", "1709208000"),
         ("timestamp", '{"at":1}'),
         ("date", '"2024-02-30"'),
+        ("date", '"infinity"'),
+        ("date", '"10000-01-01"'),
         ("inet", '"nowhere"'),
         ("varchar[]", '{"a":1}'),
         ("bigint[]", '[1,"x"]'),

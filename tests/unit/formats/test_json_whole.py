@@ -32,7 +32,7 @@ def test_learning_changes_nothing_but_the_cost(odd: int) -> None:
     learning = LineDecoder(LEARNABLE, Jsonl())
     pieces = ["\n".join(lines[start : start + 500]).encode() for start in range(0, 3_000, 500)]
     learned = [batch for piece in pieces for batch in learning.decode(Bytes(piece))]
-    assert (len(learning._cascade._learned) > 0) == (odd < 100)
+    assert (len(learning._cascade.shape._learned) > 0) == (odd < 100)
     fresh = [batch for piece in pieces for batch in LineDecoder(LEARNABLE, Jsonl()).decode(Bytes(piece))]
     for one_batch, other in zip(learned, fresh, strict=True):
         assert one_batch.columns == other.columns
@@ -46,7 +46,7 @@ def test_learning_stops_at_its_limit() -> None:
         keys = {f"k{start + n}": 1 for n in range(10)}
         raw = json.dumps(keys).encode()
         cascade.batch(cascade.each([raw] * 50, list(range(50))))
-    assert len(cascade._learned) == 32
+    assert len(cascade.shape._learned) == 32
 
 
 values = st.recursive(
