@@ -14,7 +14,8 @@ from tailrace.formats.arrow_fit import as_json
 from tailrace.formats.feed import Once
 from tailrace.formats.fit import Texts, object_of
 from tailrace.formats.json_decode import LineDecoder
-from tailrace.formats.json_fit import MISFIT, text_of
+from tailrace.formats.json_fit import text_of
+from tailrace.formats.json_notes import MISFIT
 
 _TOLD = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NOT_PLAIN = re.compile(r"[^0-9a-z]")

@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Callable
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -127,14 +128,16 @@ def _lists(column: Column, texts: pa.Array, element: str) -> pa.Array:
     """Parts between separators, or lists of one; null where any part does not fit."""
     texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.string()), texts)
     if column.list_separator is None:
-        lists = pa.ListArray.from_arrays(pa.array(range(len(texts) + 1), pa.int32()), texts)
+        parts = texts.drop_null()
+        ends = np.cumsum(texts.is_valid().to_numpy(zero_copy_only=False), dtype=np.int32)
+        offsets = pa.array(np.concatenate([np.zeros(1, np.int32), ends]))
     else:
-        lists = pc.split_pattern(texts.fill_null(""), column.list_separator)
-    parts = pc.utf8_trim_whitespace(lists.flatten()) if column.list_separator else lists.flatten()
+        lists = pc.split_pattern(texts, column.list_separator)
+        parts, offsets = pc.utf8_trim_whitespace(lists.flatten()), lists.offsets
     values = _scalars(SYNONYMS.get(element, element), parts, column.time)
-    wrong = texts.is_null()
-    if values.null_count:
-        failed = pc.list_parent_indices(lists).filter(values.is_null())
-        wrong = pc.or_(wrong, pc.is_in(pa.array(range(len(texts)), failed.type), failed))
-    out = pa.ListArray.from_arrays(lists.offsets, values)
-    return pc.if_else(wrong, pa.scalar(None, out.type), out) if pc.any(wrong).as_py() else out
+    out = pa.ListArray.from_arrays(offsets, values, mask=texts.is_null() if texts.null_count else None)
+    if not values.null_count:
+        return out
+    failed = pc.list_parent_indices(out).filter(values.is_null())
+    wrong = pc.is_in(pa.array(range(len(texts)), failed.type), failed)
+    return pc.if_else(wrong, pa.scalar(None, out.type), out)

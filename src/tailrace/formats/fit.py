@@ -202,12 +202,14 @@ def _extra(kept: Texts, misfits: Texts, documents: Texts, rows: int) -> tuple[pa
 
 
 def _members(texts: Texts, rows: npt.NDArray[np.int64]) -> list[pa.Array]:
-    return [joined(_key(name), _told(values.take(pa.array(rows)))) for name, values in texts.items()]
+    return [_member(_key(name), values.take(pa.array(rows))) for name, values in texts.items()]
 
 
-def _told(values: pa.Array) -> pa.Array:
+def _member(key: str, values: pa.Array) -> pa.Array:
     """Texts as JSON has them; numbers as they are."""
-    return values.cast(pa.string()) if pa.types.is_integer(values.type) else quoted(values)
+    if pa.types.is_integer(values.type):
+        return joined(key, values.cast(pa.string()))
+    return joined(key, quoted(values)) if _may_be_special(values) else joined(key + '"', values, '"')
 
 
 def _object(members: list[pa.Array]) -> pa.Array:
@@ -233,11 +235,20 @@ def joined(*parts: pa.Array | str) -> pa.Array:
 def quoted(texts: pa.Array) -> pa.Array:
     """JSON strings; only those that hold what JSON escapes are encoded one by one."""
     plain = joined('"', texts, '"')
+    if not _may_be_special(texts):
+        return plain
     special = pc.match_substring_regex(texts, _SPECIAL).fill_null(False)
     if not special.true_count:
         return plain
     encoded = [msgspec.json.encode(text).decode() for text in texts.filter(special).to_pylist()]
     return pc.replace_with_mask(plain, special, pa.array(encoded, pa.string()))
+
+
+def _may_be_special(texts: pa.Array) -> bool:
+    """Do the bytes of any text, or of what it was cut from, hold what JSON escapes?"""
+    held = texts.buffers()[-1]
+    data = np.frombuffer(held, np.uint8) if held is not None else np.empty(0, np.uint8)
+    return bool((data < ord(" ")).any() or (data == ord('"')).any() or (data == ord("\\")).any())
 
 
 def _any_valid(arrays: list[pa.Array], rows: int) -> npt.NDArray[np.bool_]:

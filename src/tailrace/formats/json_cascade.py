@@ -13,19 +13,17 @@ from msgspec import Raw
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Positions
-from tailrace.formats.json_columns import columns_of, reader
+from tailrace.formats.json_columns import columns_of
 from tailrace.formats.json_extra import extra_of, rest_of
 from tailrace.formats.json_fit import (
-    MISFIT,
-    REPAIRED,
     UNREADABLE,
-    Notes,
     decapitalized,
     fit_record,
     is_utf8,
     mended,
     settle,
 )
+from tailrace.formats.json_notes import MISFIT, REPAIRED, Notes
 from tailrace.formats.json_scan import why_invalid
 from tailrace.formats.json_shape import Shape, decoder_at
 from tailrace.formats.json_struct import REST, Keys
@@ -190,12 +188,11 @@ class Cascade:
     def batch(self, rows: Rows) -> Batch:
         """The columns of decoded records; what was learned from them serves the next ones."""
         level, shape = self.shape.level, self.shape
-        apart = (MISFIT,) if self._rest is None else (MISFIT, ENVELOPE)
-        others = {f.key: f.attribute for f in level.fields if f.kind == "rest" and f.key not in apart}
-        others = {key: attribute for key, attribute in others.items() if rows.notes.keeps((key,))}
-        settle(level, rows.structs, rows.notes, stay=others)
+        apart = {MISFIT} if self._rest is None else {MISFIT, ENVELOPE}
+        places = {p: read for p, read in shape.rest.items() if p[0] not in apart and rows.notes.keeps(p)}
+        settle(level, rows.structs, rows.notes, stay=places)
         columns = shape.complete(columns_of(level, rows.structs, rows.notes), len(rows.structs))
-        beside = {key: reader(attribute)(rows.structs) for key, attribute in others.items()}
+        beside = {place: read(rows.structs) for place, read in places.items()}
         if self._rest is not None:
             columns[self._rest] = rest_of(rows.notes, len(rows.structs), beside, (ENVELOPE,))
             beside = {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,7 +15,8 @@ from msgspec import Raw
 
 from tailrace.core import Column
 from tailrace.formats.casts import cast_texts
-from tailrace.formats.json_fit import Notes, fit, settle, text_of
+from tailrace.formats.json_fit import fit, settle, text_of, unwrapped
+from tailrace.formats.json_notes import Notes
 from tailrace.formats.json_struct import Field, Level
 from tailrace.formats.times import parse_times
 
@@ -31,6 +32,7 @@ _WRITTEN = {
 "How numbers and booleans are written, as numbers or as texts, if nothing is odd about them."
 _READ = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
 _MILLISECOND = 1_000
+_BACKSLASH = ord("\\")
 _INT64 = 2**63
 
 
@@ -72,6 +74,15 @@ def reader(attribute: str) -> Callable[[Rows], Values]:
     assert attribute.isidentifier()
     compiled: Callable[[Rows], Values] = eval(f"lambda rows: [row.{attribute} for row in rows]")
     return compiled
+
+
+def values_at(route: Sequence[Field], rows: Rows) -> Values:
+    """What stands at the end of a way through objects, None where one of them is not there."""
+    *objects, last = route
+    for field in objects:
+        assert field.level is not None
+        rows = [field.level.empty if value is None else value for value in reader(field.attribute)(rows)]
+    return reader(last.attribute)(rows)
 
 
 def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Array:
@@ -153,7 +164,8 @@ def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
     if field.kind in _PLAIN:
         return pa.array(values, field.stored), []
     if field.kind == "json":
-        return raws(values, field.nulls), []
+        texts = raws(values, field.nulls)
+        return (_unwrapped(texts) if field.column and field.column.decode == "json" else texts), []
     if field.kind == "source":
         return _sent(values), []
     if field.kind == "moment":
@@ -163,6 +175,15 @@ def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
         return texts, []
     array = cast_texts(Column("value", field.type, time=_time(field)), texts)
     return array, _lost(texts, array)
+
+
+def _unwrapped(texts: pa.Array) -> pa.Array:
+    """JSON documents, with those that were sent as strings decoded."""
+    strings = pc.starts_with(texts, '"').fill_null(False)
+    if not strings.true_count:
+        return texts
+    inner = [bytes(unwrapped(Raw(text.encode()))).decode() for text in texts.filter(strings).to_pylist()]
+    return pc.replace_with_mask(texts, strings, pa.array([None if i == "null" else i for i in inner], pa.string()))
 
 
 def _texts(values: Values) -> pa.Array:
@@ -178,10 +199,11 @@ def _sent(values: Values, nulls: frozenset[str] = frozenset()) -> pa.Array:
         texts = raws(values, nulls)
     except TypeError:  # not all of them are Raw
         return pa.array([text_of(value) for value in values], pa.string())
-    escaped = pc.and_(pc.starts_with(texts, '"'), pc.match_substring(texts, "\\")).fill_null(False)
     plain = pc.ascii_trim(texts, characters='"')
-    if not escaped.true_count:
+    held = texts.buffers()[2]
+    if held is None or not (np.frombuffer(held, np.uint8) == _BACKSLASH).any():
         return plain
+    escaped = pc.and_(pc.starts_with(texts, '"'), pc.match_substring(texts, "\\")).fill_null(False)
     told = [msgspec.json.decode(text) for text in texts.filter(escaped).to_pylist()]
     return pc.replace_with_mask(plain, escaped, pa.array(told, pa.string()))
 

@@ -5,94 +5,27 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Collection
 from functools import cache
 from typing import Any
 
 import msgspec
-import numpy as np
-import numpy.typing as npt
 from msgspec import Raw
 
+from tailrace.formats.json_notes import Notes
 from tailrace.formats.json_struct import REST, Field, Keys, Level
 
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-REPAIRED = "tp_record"
-"Under `tp_misfit`: the record itself was not JSON and has been repaired."
-MISFIT = "tp_misfit"
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _LIST = msgspec.json.Decoder(list[Raw])
 _TEXT = msgspec.json.Decoder(str)
 _ANY = msgspec.json.Decoder(Raw)
 _CAPITAL = re.compile(rb'\s*\{\s*"[A-Z]')
 _SURROGATES = re.compile("[\ud800-\udfff]")
-Tree = dict[str, Any]
 
 
 class Misfit(Exception):
     """The value does not fit the column."""
-
-
-class Notes:
-    """What is to be told of the rows of a batch beside their columns, and which places keep coming up."""
-
-    def __init__(self, keep: tuple[str, ...]) -> None:
-        self._keeps_all = "*" in keep
-        self._keep = keep
-        self.unknowns: dict[int, Tree] = {}
-        self.misfits: dict[int, dict[str, Any]] = {}
-        self.seen: Counter[Keys] = Counter()
-        self.distinct: dict[Keys, tuple[int, int]] = {}
-        "Objects that are taken to repeat: how many there were, and how many of them differ."
-
-    def of_distinct(self) -> Notes:
-        """Notes on values that stand for many rows each."""
-        return Notes(self._keep)
-
-    def spread(self, notes: Notes, numbers: npt.NDArray[np.int64]) -> None:
-        """Takes over notes on distinct values; `numbers` are which of them a row has, -1 for none."""
-        for number in notes.unknowns.keys() | notes.misfits.keys():
-            for row in np.flatnonzero(numbers == number).tolist():
-                if number in notes.unknowns:
-                    self.unknowns.setdefault(row, {}).update(notes.unknowns[number])
-                for path, value in notes.misfits.get(number, {}).items():
-                    self.mark(row, path, value)
-
-    def keeps(self, keys: Keys) -> bool:
-        """Is a field without a column kept?"""
-        return self._keeps_all or any(fnmatchcase(".".join(keys), glob) for glob in self._keep)
-
-    def unknown(self, row: int, keys: Keys, value: Raw) -> None:
-        """A key without a column, kept at its own place."""
-        self.seen[keys] += 1
-        if not self.keeps(keys):
-            return
-        if keys == (MISFIT,):  # the record's own key of that name gives way
-            return self.mark(row, MISFIT, value)
-        tree = self.unknowns.setdefault(row, {})
-        for key in keys[:-1]:
-            tree = tree.setdefault(key, {})
-        tree[keys[-1]] = value
-
-    def misfit(self, row: int, field: Field, value: Any) -> None:
-        """A value that its column cannot hold, kept as it was sent."""
-        self.seen[field.keys] += 1
-        self.mark(row, field.path, value)
-
-    def mark(self, row: int, path: str, value: Any) -> None:
-        self.misfits.setdefault(row, {})[path] = value
-
-    def forget(self, row: int) -> None:
-        self.unknowns.pop(row, None)
-        self.misfits.pop(row, None)
-
-    def told(self) -> Iterator[tuple[int, Tree]]:
-        """Rows that have anything to tell, with what becomes their `tp_extra`."""
-        for row in self.unknowns.keys() | self.misfits.keys():
-            misfits = self.misfits.get(row)
-            yield row, {**self.unknowns.get(row, {}), **({MISFIT: misfits} if misfits else {})}
 
 
 def fit_record(level: Level, raw: bytes | Raw, row: int, notes: Notes) -> Any:
@@ -101,11 +34,13 @@ def fit_record(level: Level, raw: bytes | Raw, row: int, notes: Notes) -> Any:
 
 
 def settle(
-    level: Level, rows: list[Any], notes: Notes, numbers: list[int] | None = None, stay: Collection[str] = ()
+    level: Level, rows: list[Any], notes: Notes, numbers: list[int] | None = None, stay: Collection[Keys] = ()
 ) -> None:
-    """Fit what was decoded as Raw on purpose, in every row that has it, but for keys that stay as they are."""
-    for key in level.late.difference(stay):
+    """Fit what was decoded as Raw on purpose, in every row that has it, but for places that stay as they are."""
+    for key in level.late:
         fields = level.by_key[key]
+        if fields[0].keys in stay:
+            continue
         first = fields[0].attribute
         for index, holder in enumerate(rows):
             raw = getattr(holder, first)
@@ -115,14 +50,16 @@ def settle(
             for field in fields:
                 setattr(holder, field.attribute, fit(field, raw, row, notes))
     for field in level.fields:
-        if field.level is not None and not field.repeats and _has_late(field.level):
+        if field.level is not None and not field.repeats and _has_late(field.level, stay):
             below = [(index, getattr(holder, field.attribute)) for index, holder in enumerate(rows)]
             held = [(numbers[i] if numbers else i, child) for i, child in below if child is not None]
-            settle(field.level, [child for _, child in held], notes, [row for row, _ in held])
+            settle(field.level, [child for _, child in held], notes, [row for row, _ in held], stay)
 
 
-def _has_late(level: Level) -> bool:
-    return bool(level.late) or any(f.level is not None and not f.repeats and _has_late(f.level) for f in level.fields)
+def _has_late(level: Level, stay: Collection[Keys]) -> bool:
+    if any(level.by_key[key][0].keys not in stay for key in level.late):
+        return True
+    return any(f.level is not None and not f.repeats and _has_late(f.level, stay) for f in level.fields)
 
 
 def _fit_object(level: Level, values: dict[str, Raw], keys: Keys, row: int, notes: Notes) -> Any:
@@ -172,7 +109,7 @@ def fit(field: Field, raw: Raw, row: int, notes: Notes) -> Any:
 
 def _fit_struct(field: Field, raw: Raw, row: int, notes: Notes) -> Any:
     assert field.level is not None
-    source = _unwrapped(raw) if field.column and field.column.decode == "json" else raw
+    source = unwrapped(raw) if field.column and field.column.decode == "json" else raw
     try:
         return _strict(field.level.struct).decode(source)
     except UNREADABLE:
@@ -186,7 +123,7 @@ def _fit_value(field: Field, raw: Raw, text: bytes, row: int, notes: Notes) -> A
     if field.kind in ("source", "number"):
         return raw
     if field.kind == "json":
-        return _unwrapped(raw) if field.column and field.column.decode == "json" else raw
+        return unwrapped(raw) if field.column and field.column.decode == "json" else raw
     if field.kind == "list":
         return _fit_list(field, raw, text, row, notes)
     try:
@@ -220,7 +157,7 @@ def _fit_list(field: Field, raw: Raw, text: bytes, row: int, notes: Notes) -> An
     return [None if bytes(value) == b"null" else _fit_value(item, value, bytes(value), row, notes) for value in values]
 
 
-def _unwrapped(raw: Raw) -> Raw:
+def unwrapped(raw: Raw) -> Raw:
     """JSON that was sent as a string; a string that holds none stays as it is."""
     if bytes(raw)[:1] != b'"':
         return raw

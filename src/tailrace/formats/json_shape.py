@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,9 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, UnsetType
 
 from tailrace.core import Json, Jsonl, Table
-from tailrace.formats.json_fit import UNREADABLE, Notes
+from tailrace.formats.json_columns import values_at
+from tailrace.formats.json_fit import UNREADABLE
+from tailrace.formats.json_notes import Notes
 from tailrace.formats.json_struct import Field, Keys, Level, narrowed, top_level
 
 LEARNED_PLACES = 32
@@ -61,6 +64,8 @@ class Shape:
     def _take(self, level: Level) -> None:
         self.level = level
         self._unused = frozenset(self.wide.by_key.keys() - level.by_key.keys())
+        self.rest = {place: partial(values_at, route) for place, route in _routes(level)}
+        "How the values of a place without a column are read from records."
         self.record = msgspec.json.Decoder(level.struct)
         self.array = msgspec.json.Decoder(list[level.struct])  # type: ignore[name-defined]
         self.document = decoder_at(self._path, level.struct)
@@ -131,6 +136,15 @@ class Shape:
             and place[0] not in self._envelopes  # it shows where the envelopes are
         ]
         return set(common[: LEARNED_PLACES - len(self._learned)])
+
+
+def _routes(level: Level, route: tuple[Field, ...] = ()) -> Iterator[tuple[Keys, tuple[Field, ...]]]:
+    """Places without a column, and the fields that lead there."""
+    for field in level.fields:
+        if field.kind == "rest":
+            yield field.keys, (*route, field)
+        elif field.level is not None and not field.repeats:
+            yield from _routes(field.level, (*route, field))
 
 
 def _shows(field: Field, filled: set[str]) -> bool:

@@ -38,7 +38,7 @@ _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 "Keys that msgspec cannot match: records with one are taken field by field."
 _UNSENT = "\N{WORD JOINER}tailrace "
 "Begins a key that no record has."
-_TOGETHER = frozenset({"text", "checked", "int", "float", "bool"})
+_TOGETHER = frozenset({"text", "checked", "int", "float", "bool", "json"})
 "Kinds of which the texts of a whole column are cast at once."
 _WORTH_SHARING = 3
 "Fields of an object from which on it is cheaper to find its text again than to decode it once more."
@@ -70,7 +70,7 @@ class Field:
     repeats: bool = False
     "A struct that is held as Raw: its distinct texts are decoded, each once."
     learned: bool = False
-    "Many records send another type than the column's: all are held as Raw and become a column together."
+    "Many records send another type than the column's, or JSON in a string: all are Raw and become a column together."
 
     @property
     def key(self) -> str:
@@ -152,15 +152,15 @@ class _Levels:
         for f in fields:
             by_key[f.key] = (*by_key.get(f.key, ()), f)
         late = {place[-1] for place in here if not any(f.repeats for f in by_key[place[-1]])}
-        for key in sorted(late):
-            (first, *others) = by_key[key]
-            if not others and first.kind in _TOGETHER and first.column is not None:
-                by_key[key] = (replace(first, learned=True),)
-                late.remove(key)
         for key, sharing in by_key.items():
             if len(sharing) > 1 or any(f.column and f.column.decode == "json" for f in sharing):
                 late.add(key)
                 by_key[key] = tuple(replace(f, repeats=False) for f in sharing)
+        for key in sorted(late):
+            first, *others = by_key[key]
+            if not others and first.kind in _TOGETHER:
+                by_key[key] = (replace(first, learned=True),)
+                late.remove(key)
         fields = [f for sharing in by_key.values() for f in sharing]
         struct = _struct(by_key, late, self._forbid)
         return Level(tuple(fields), struct, by_key, struct(), frozenset(late))

@@ -141,7 +141,8 @@ class _Section(Reading):
         if kind in _NUMBERS:
             return pc.if_else(pc.match_substring_regex(values, _IS_NUMBER), values, quoted(values))
         if kind == "time":
-            times = pc.strftime(parse_times(values, "epoch_s"), "%Y-%m-%dT%H:%M:%S")
+            written = parse_times(values, "epoch_s").cast(pa.string())
+            times = pc.binary_replace_slice(written, start=10, stop=11, replacement="T")
             return pc.coalesce(joined('"', times, 'Z"'), quoted(values))
         return quoted(values)
 

@@ -55,8 +55,9 @@ def _lookups(nodes: list[Node]) -> Iterator[Node]:
 
 def _has_own_names(node: Node) -> bool:
     """May a name mean something else inside? `a -> 'b'` is parsed as a function of `a` as well, one without names."""
-    lambda_ = node["class"] == "LAMBDA" and node["expr"]["class"] != "CONSTANT"
-    return lambda_ or node["class"] == "SUBQUERY"
+    if node["class"] == "LAMBDA":
+        return bool(node["expr"]["class"] != "CONSTANT")
+    return bool(node["class"] == "SUBQUERY")
 
 
 def _lookups_in(value: object) -> Iterator[Node]:
