@@ -2,7 +2,8 @@
 
     python benchmarks/table_costs.py --size 16000000 --runs 3
 
-The plain table has a column for every field, typed by what the first records hold, and computes nothing.
+The plain table has a column for every field, typed by what the first records hold, and computes nothing. Both read
+two inputs, see `table_inputs.py`.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ from pathlib import Path
 import pyarrow as pa
 
 import report
-from table_inputs import records, scaled, tables
+from table_inputs import mixed, records, tables, usual
 from tailrace.core import Artifact, Column, Common, Delimited, Json, Jsonl, Struct, Table, TimeRange, struct
 from tailrace.formats import decoder
+from tailrace.formats.base import Batch
 from tailrace.formats.stream import open_streams
 from tailrace.pipeline.compute import Computer
 from tailrace.pipeline.infer import with_inferred
+from tailrace.pipeline.shape import held_bytes, together
+from tailrace.pipeline.unit import GATHER_BYTES, GATHER_ROWS
 from tailrace.sources import make_source
 
 LIMIT = 2.0
@@ -67,37 +71,51 @@ def cpu(table: Table, data: bytes) -> tuple[float, int]:
     """CPU seconds to decode the bytes and to compute columns, and the rows."""
     before, rows = time.process_time(), 0
     computer = Computer(table.columns, None, ())
+    gathered: list[Batch] = []
+
+    def compute() -> None:
+        if computer.expressions and gathered:
+            computer.compute(together(gathered), sum(batch.rows for batch in gathered))
+        gathered.clear()
+
     for _, stream in open_streams(io.BytesIO(data), ""):
         for batch in decoder(table, table.format).decode(stream):
             assert not batch.bad, batch.bad[0]
             rows += batch.rows
-            if computer.expressions and batch.rows:
-                computer.compute(batch.columns, batch.rows)
+            gathered += [batch] if batch.rows else []
+            held = sum(held_bytes(batch.columns) for batch in gathered)
+            if held >= GATHER_BYTES or sum(batch.rows for batch in gathered) >= GATHER_ROWS:
+                compute()
+    compute()
     return time.process_time() - before, rows
 
 
 def measured(table: Table, size: int, runs: int, folder: Path) -> report.Result:
-    """Medians of runs that alternate; a first run each is not counted."""
-    data = scaled(table, size)
+    """What both inputs cost; the second one's figures have names that end so."""
     path = folder / table.name
-    path.write_bytes(data)
+    path.write_bytes(mixed(table, size))
     engine = plain(table, path)
+    costs = compared(table, engine, usual(table, size), runs)
+    costs |= {f"{name}_mixed": value for name, value in compared(table, engine, path.read_bytes(), runs).items()}
+    return {
+        "table": table.name,
+        "format": type(table.format).__name__.lower(),
+        **costs,
+        "columns": [len(table.columns), len(engine.columns)],
+        "limit": LIMIT,
+    }
+
+
+def compared(table: Table, engine: Table, data: bytes, runs: int) -> report.Result:
+    """Medians of runs that alternate, in ns a byte; a first run each is not counted."""
     own: list[float] = []
     other: list[float] = []
     for number in range(runs + 1):
         for which, costs in ((table, own), (engine, other)):
             seconds, rows = cpu(which, data)
             costs += [seconds] if number else []
-    return {
-        "table": table.name,
-        "format": type(table.format).__name__.lower(),
-        "rows": rows,
-        "bytes": len(data),
-        "ours": statistics.median(own) / len(data) * 1e9,
-        "engine": statistics.median(other) / len(data) * 1e9,
-        "columns": [len(table.columns), len(engine.columns)],
-        "limit": LIMIT,
-    }
+    ours, theirs = (statistics.median(costs) / len(data) * 1e9 for costs in (own, other))
+    return {"rows": rows, "bytes": len(data), "ours": ours, "engine": theirs}
 
 
 def main() -> None:

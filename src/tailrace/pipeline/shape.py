@@ -102,7 +102,7 @@ class Shaper:
         positions = pa.array(np.concatenate([batch.positions for _, batch in parts]))
         times = pa.nulls(0, pa.timestamp("us"))
         shaped = Shaped({}, times, None, positions, self._owner(parts), bad, _received(parts))
-        columns = _together(parts)
+        columns = together([batch for _, batch in parts if batch.rows])
         extra = columns.pop("tp_extra", None)
         refused = self.computer.compute(columns, rows) if self.computer.expressions else {}
         columns = {name: array for name, array in columns.items() if name in self.stored}
@@ -254,9 +254,8 @@ def _received(parts: list[Part]) -> dict[int, Counts]:
     return counts
 
 
-def _together(parts: list[Part]) -> dict[str, pa.Array]:
-    """Concatenates the parts column by column; a part without a column has nulls there."""
-    batches = [batch for _, batch in parts if batch.rows]
+def together(batches: list[Batch]) -> dict[str, pa.Array]:
+    """Concatenates batches column by column; one without a column has nulls there."""
     given = [b.columns if b.extra is None else {**b.columns, "tp_extra": b.extra} for b in batches]
     if len(given) == 1:
         return dict(given[0])
