@@ -5,28 +5,36 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
+from tailrace.cli.completing import complete_partitions, names_of
 from tailrace.cli.options import Context, output_option, without_spark
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from tailrace.core import Table
 
 
 @click.command("query")
 @click.argument("texts", metavar="[SQL|FILE|-]...", nargs=-1)
+@click.option("--schema", metavar="NAME", default="tailrace", shell_complete=names_of("schema"),
+    help="The schema whose tables need no prefix (tailrace).")  # fmt: skip
+@click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
+@click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
+@click.option("--partition", "partitions", metavar="SEL", multiple=True, shell_complete=complete_partitions,
+    help="Only rows of partitions (table.partition, table or partition; wildcards); may be repeated.")  # fmt: skip
+@click.option("--index", "indexes", metavar="VALUE", multiple=True,
+    help="Only rows with this tp_index (wildcards); may be repeated.")  # fmt: skip
+@click.option("--at", metavar="[TABLE=]VERSION|TIME", multiple=True,
+    help="Tables as they were: all at a time, or one at a version; may be repeated for single tables.")  # fmt: skip
 @output_option
 @without_spark()
-def command(context: Context, texts: tuple[str, ...], output: str) -> None:
+def command(context: Context, texts: tuple[str, ...], output: str, **options: Any) -> None:
     """Answer SQL over the lake, in DuckDB's dialect.
 
     The argument is SQL, a file that holds SQL, or `-` for standard input. Every table is a view of the same name,
-    also while it is empty; `tp_quarantine` holds the records that could not be stored. No JVM is started.
+    also while it is empty; `tp_quarantine` holds the records that could not be stored. Configured schemas are schemas
+    of DuckDB. No JVM is started.
     """
+    from tailrace.cli.seeing import Configured, is_default, scope_of
     from tailrace.cli.settings import note_new_workspace
     from tailrace.lake.paths import Lake
     from tailrace.query.engine import Engine
@@ -35,7 +43,8 @@ def command(context: Context, texts: tuple[str, ...], output: str) -> None:
     statements = [_sql(text) for text in texts or ("-",)]
     lake = Lake(context.home_path, context.workspace_name)
     note_new_workspace(context, lake)
-    engine = Engine(lake, lambda: _declared(context))
+    configured = Configured(context, required=not is_default(options["schema"]))
+    engine = Engine(lake, configured.tables, configured.schemas, scope_of(lake, configured, **options))
     for sql in statements:
         for result in engine.run(sql):
             while engine.warnings:
@@ -58,15 +67,3 @@ def _sql(text: str) -> str:
     if not sql.strip():
         raise UsageError("there is no SQL to run", code="usage.no-sql", hint='try `tailrace query "show tables"`')
     return sql
-
-
-def _declared(context: Context) -> Mapping[str, Table]:
-    """A query needs no configuration: one that cannot be read does not stand in its way."""
-    from tailrace.cli.settings import all_tables, load_config
-    from tailrace.core import TailraceError
-
-    try:
-        return all_tables(load_config(context))
-    except TailraceError as error:
-        click.echo(f"warning: the configuration cannot be read, its tables are left out: {error}", err=True)
-        return all_tables(None)

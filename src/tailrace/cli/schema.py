@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from tailrace.cli.listing import Row
     from tailrace.config import Config
 
-COLUMNS = ("name", "tables", "partitions", "indexes", "stores", "start_date", "end_date", "active", "where")
-DEFAULT = "tailrace"
+COLUMNS = ("name", "tables", "partitions", "indexes", "stores", "start_date", "end_date", "materialized", "where")
 
 
 @click.group("schema")
@@ -48,25 +47,26 @@ def show_schema(context: Context, name: str, output: str) -> None:
 
     config = load_config(context)
     known = _known(config)
-    shown = [known[each] | {"holds": _holds(config, known[each])} for each in chosen("schema", name, known)]
+    shown = [known[each] | {"holds": _holds(config, each)} for each in chosen("schema", name, known)]
     show_several(shown, output, as_list=is_pattern(name))
 
 
 def _known(config: Config) -> dict[str, Row]:
     from tailrace.cli.describe import with_defaults
     from tailrace.config.declare import SCHEMA
+    from tailrace.core.table import DEFAULT_SCHEMA
 
-    rows: dict[str, Row] = {DEFAULT: {"name": DEFAULT, **with_defaults({}, SCHEMA), "active": True, "where": None}}
+    rows: dict[str, Row] = {
+        DEFAULT_SCHEMA: {"name": DEFAULT_SCHEMA, **with_defaults({}, SCHEMA), "where": None},
+    }
     for block in config.of("schema"):
-        facts = {"name": block.name, **with_defaults(block.args, SCHEMA), "active": False, "where": str(block.where)}
-        rows[block.name] = facts
+        rows[block.name] = {"name": block.name, **with_defaults(block.args, SCHEMA), "where": str(block.where)}
     return rows
 
 
-def _holds(config: Config, schema: Row) -> list[str]:
-    from fnmatch import fnmatchcase
+def _holds(config: Config, name: str) -> list[str]:
+    from tailrace.cli.schemas import schemas_of
+    from tailrace.query.filters import Schema
 
-    def lets(name: str, text: str) -> bool:
-        return any(fnmatchcase(text, str(pattern)) for pattern in schema[name])  # type: ignore[attr-defined]
-
-    return [p.full_name for p in config.partitions if lets("tables", p.table) and lets("partitions", p.name)]
+    schema = next((schema for schema in schemas_of(config) if schema.name == name), Schema())
+    return [p.full_name for p in config.partitions if schema.holds(p.table) and schema.takes(p.name)]

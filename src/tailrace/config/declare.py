@@ -104,7 +104,7 @@ SCHEMA: Attrs = {
     "partition": Attr("texts", "The same as `stores`.", same_as="stores"),
     "start_date": Attr("time", "First day."),
     "end_date": Attr("time", "Last day, included."),
-    "materialized": Attr("flag", "Keep a snapshot that `schema refresh` renews.", default=False),
+    "materialized": Attr("flag", "Keep a snapshot that `schema refresh` renews.", default=False, active=False),
     "description": Attr("text", "What it shows."),
 }
 VARIABLE: Attrs = {
@@ -159,7 +159,7 @@ BLOCK_TYPES: Mapping[str, BlockType] = _blocks(
     ),
     _TIER,
     BlockType(
-        "schema", "A named, filtered set of views.", SCHEMA, synonyms=("dataset",), active=False,
+        "schema", "A named, filtered set of views.", SCHEMA, synonyms=("dataset",),
         example='schema "q1" {\n  tables     = ["aws_*"]\n  start_date = "2024-01-01"\n  end_date   = "2024-03-31"\n}',
     ),
     SINK,

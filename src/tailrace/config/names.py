@@ -7,14 +7,17 @@ from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
 from tailrace.config.declare import NAME
-from tailrace.config.model import TableSpec
+from tailrace.config.model import OtherBlock, TableSpec
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.values import Reference
 from tailrace.core import plugins, registry
+from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
 
 FOLDED = "SQL does not tell upper case from lower"
 LONGEST_TABLE = 200
 "Bytes: a longer name would not be the name of its directory."
+_SCHEMAS_OF_DUCKDB = frozenset({"main", "temp", "system", "memory", "information_schema", "pg_catalog"})
+"Its schemas, and databases: a schema of such a name could not be told from them."
 _TABLE = re.compile(r"\w[\w\-]*")
 
 T = TypeVar("T")
@@ -93,17 +96,41 @@ class Names(Generic[T]):
         return (self.synonyms.get(labels[0], labels[0]), *labels[1:]) if labels else labels
 
 
-class TableNames(Names[TableSpec]):
-    """Tables: their names are words of SQL, and directories that every engine has to read alike."""
+class FoldedNames(Names[T]):
+    """Names that are words of SQL: those that differ in case only are one."""
 
-    def __init__(self, report: Report) -> None:
-        super().__init__("table", report)
-        self._built_in = {name.lower(): name for name in (*registry.table_names(), *registry.ALIASES)}
+    def __init__(self, kind: str, report: Report) -> None:
+        super().__init__(kind, report)
         self._folded: dict[str, tuple[str, ...]] = {}
 
     def _twin(self, labels: tuple[str, ...]) -> tuple[str, ...] | None:
         twin = self._folded.setdefault(labels[0].lower(), labels)
         return twin if twin in self._found else None
+
+
+class SchemaNames(FoldedNames[OtherBlock]):
+    """Schemas: DuckDB has some of its own."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__("schema", report)
+
+    def _check(self, label: str, where: Where) -> None:
+        super()._check(label, where)
+        folded = label.lower()
+        if folded in (DEFAULT_SCHEMA, SCHEMA_ALIAS):
+            hint = f"the schema {DEFAULT_SCHEMA} is always there and holds everything; choose another name"
+            self.report.error(where, f"'{label}' cannot name a schema", "reserved-name", hint)
+        elif folded in _SCHEMAS_OF_DUCKDB or folded.startswith(f"{DEFAULT_SCHEMA}_"):
+            hint = "the name means something else in SQL; choose another one"
+            self.report.error(where, f"'{label}' cannot name a schema", "reserved-name", hint)
+
+
+class TableNames(FoldedNames[TableSpec]):
+    """Tables: their names are words of SQL, and directories that every engine has to read alike."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__("table", report)
+        self._built_in = {name.lower(): name for name in (*registry.table_names(), *registry.ALIASES)}
 
     def _check(self, label: str, where: Where) -> None:
         name = self._known(label)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from tailrace.config.attributes import Attrs, BlockType, checked, filled, not_active, require
 from tailrace.config.declare import BLOCK_SYNONYMS, BLOCK_TYPES, OTHER_BLOCKS
 from tailrace.config.model import OtherBlock
-from tailrace.config.names import Names
+from tailrace.config.names import Names, SchemaNames
 from tailrace.config.places import Report, Where
 from tailrace.config.rules import check_rules
 from tailrace.config.syntax import Block
@@ -21,6 +21,7 @@ class Others:
         self.report = report
         self.settings = settings
         self.named: dict[str, Names[OtherBlock]] = {kind: Names(kind, report) for kind in sorted(OTHER_BLOCKS)}
+        self.named["schema"] = SchemaNames(report)
         self.found: list[OtherBlock] = []
 
     def declare(self, block: Block) -> None:
@@ -40,7 +41,8 @@ class Others:
         for inner in spec.blocks:
             if inner.kind in self.named:
                 self.named[inner.kind].add((spec.name, inner.name), inner, inner.where)
-        not_active(self.report, block.where, f"a {kind.name}")
+        if not kind.active:
+            not_active(self.report, block.where, f"a {kind.name}")
 
     def read(self, block: Block, kind: BlockType) -> OtherBlock | None:
         """The block as a value; None, and a note in the report, when its type or name cannot be told."""

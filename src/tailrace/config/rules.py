@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import date, timedelta
 
 from tailrace.config.attributes import moment
 from tailrace.config.declare_live import TEMPORAL
@@ -60,13 +60,21 @@ def _tier(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
 
 
 def _schema(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
-    _in_order(spec.args, "start_date", "end_date", places, report)
+    # Both mean whole days.
+    _in_order(spec.args, "start_date", "end_date", places, report, lambda text: moment(text).date())
     return spec
 
 
-def _in_order(args: Mapping[str, Value], first: str, last: str, places: _Places, report: Report) -> None:
+def _in_order(
+    args: Mapping[str, Value],
+    first: str,
+    last: str,
+    places: _Places,
+    report: Report,
+    meaning: Callable[[str], date] = moment,
+) -> None:
     start, end = args.get(first), args.get(last)
-    if isinstance(start, str) and isinstance(end, str) and moment(start) > moment(end):
+    if isinstance(start, str) and isinstance(end, str) and meaning(start) > meaning(end):
         message = f"'{last}' ({end}) is before '{first}' ({start})"
         report.error(places[last], message, "contradiction", "exchange them")
 

@@ -16,6 +16,7 @@ from tailrace.lake.paths import Lake, decode_value
 from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.table import exists, open_table
+from tailrace.lake.versions import Moment, open_at
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -61,7 +62,17 @@ def tables(lake: Lake) -> list[str]:
 def snapshot(lake: Lake, table: str) -> Snapshot:
     """The latest version of a table."""
     root = lake.table_root(table)
-    delta = open_table(root)
+    return _of(open_table(root), table, root)
+
+
+def snapshot_at(lake: Lake, table: str, at: Moment) -> Snapshot | None:
+    """An earlier version of a table; None where it did not exist yet."""
+    root = lake.table_root(table)
+    delta = open_at(root, table, at)
+    return None if delta is None else _of(delta, table, root)
+
+
+def _of(delta: DeltaTable, table: str, root: Place) -> Snapshot:
     return Snapshot(table, root, delta.version(), pa.schema(delta.schema()), _add_actions(delta))
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
@@ -26,9 +25,7 @@ from tailrace.lake.segments import read_segment
 from tailrace.lake.snapshot import active_files, snapshot
 from tailrace.lake.table import open_table, stored_schema
 from tailrace.lake.types import schema_fingerprint
-
-if TYPE_CHECKING:
-    from deltalake import DeltaTable
+from tailrace.lake.versions import Moment, moment, no_version_so_old, open_at, vacuumed
 
 _INSTANT = timedelta(microseconds=1)
 
@@ -63,7 +60,7 @@ def history(lake: Lake, table: str, partition: str) -> list[Commit]:
         found.append(
             Commit(
                 commit["version"],
-                _moment(commit["timestamp"]),
+                moment(commit["timestamp"]),
                 segment.kind,
                 segment.entries.num_rows,
                 len(segment.files),
@@ -124,14 +121,13 @@ def _closed(lake: Lake, table: str, partition: str, window: TimeRange) -> TimeRa
     return window.overlap(TimeRange(None, min(newest + _INSTANT, now)))
 
 
-def restore(lake: Lake, table: str, partition: str, at: int | datetime) -> int:
+def restore(lake: Lake, table: str, partition: str, at: Moment) -> int:
     """Bring a partition back to a version of its table, or to a moment; returns that version."""
     root = lake.table_root(table)
-    version = at if isinstance(at, int) else _version_at(open_table(root), at)
-    try:
-        then = open_table(root, version)
-    except Exception as error:
-        raise _no_version(table, version, open_table(root)) from error
+    then = open_at(root, table, at)
+    if then is None:
+        assert isinstance(at, datetime)
+        raise no_version_so_old(table, at)
     wanted = active_files(then, partition)
     notes = {RESTORED: str(decided_at(then, partition))}
     stays = frozenset(file.path for file in wanted)
@@ -139,7 +135,7 @@ def restore(lake: Lake, table: str, partition: str, at: int | datetime) -> int:
         now = {file.path for file in writer.active()}
         back = [_data_file(root, file) for file in wanted if file.path not in now]
         writer.commit(Change([], brought_back=back, only=stays, kind=RESTORE, notes=notes))
-    return version
+    return then.version()
 
 
 def _data_file(root: Place, file: ActiveFile) -> DataFile:
@@ -147,12 +143,7 @@ def _data_file(root: Place, file: ActiveFile) -> DataFile:
         with root.open(file.path) as opened:
             metadata = pq.read_metadata(opened)
     except FileNotFoundError:
-        raise LakeError(
-            "a file of that version has been deleted for good",
-            code="lake.vacuumed",
-            where=root.address(file.path),
-            hint="versions can be restored until their files are vacuumed: choose a later one",
-        ) from None
+        raise vacuumed(root.address(file.path)) from None
     stored = metadata.schema.to_arrow_schema()
     return DataFile(
         file.path,
@@ -164,24 +155,3 @@ def _data_file(root: Place, file: ActiveFile) -> DataFile:
         stats_json(metadata, stored),
         schema_fingerprint(stored),
     )
-
-
-def _version_at(delta: DeltaTable, moment: datetime) -> int:
-    commits: Iterable[dict[str, int]] = delta.history()
-    version = next((c["version"] for c in commits if _moment(c["timestamp"]) <= moment), None)
-    if version is None:
-        raise UsageError(
-            f"the table has no version as old as {moment:%Y-%m-%d %H:%M:%S}",
-            code="usage.no-such-version",
-            hint="`tailrace partition history` lists those there are",
-        )
-    return version
-
-
-def _no_version(table: str, version: int, delta: DeltaTable) -> UsageError:
-    hint = f"the last one is {delta.version()}; `tailrace partition history` lists them"
-    return UsageError(f"table {table} has no version {version}", code="usage.no-such-version", hint=hint)
-
-
-def _moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).replace(tzinfo=None)

@@ -179,6 +179,31 @@ def test_names_are_taken_once_across_files(fail, first, second, name):
     assert str(problem.place) == "b.tpc:1:1"
 
 
+def test_schemas_are_taken_once_whatever_their_case(fail):
+    (problem,) = fail('schema "Recent" {}\n', 'dataset "recent" {}\n')
+    assert problem.message == "schema recent already exists"
+    assert problem.hint == "it is declared at a.tpc:1:1 as 'Recent', and SQL does not tell upper case from lower"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tailrace", "Tailpipe", "main", "temp", "system", "memory", "information_schema", "pg_catalog", "tailrace_own"],
+)
+def test_names_that_mean_something_else_in_sql(fail, name):
+    (problem,) = fail(f'schema "{name}" {{}}')
+    assert (problem.message, problem.code) == (f"'{name}' cannot name a schema", "config.reserved-name")
+    assert str(problem.place) == "a.tpc:1:1"
+
+
+@pytest.mark.parametrize("name", ['q\\"1', "a.b", "x; drop table y", "it's", "a\\u0000b", " ", "*"])
+def test_names_that_no_schema_can_have(fail, name):
+    assert [problem.code for problem in fail(f'schema "{name}" {{}}')] == ["config.bad-name"]
+
+
+def test_a_schema_of_one_day_may_say_its_times(load):
+    assert load('schema "s" {\n  start_date = "2024-03-31T12:00:00Z"\n  end_date = "2024-03-31"\n}').of("schema")
+
+
 def test_workspaces_that_stand_on_each_other(fail):
     first, second = fail('workspace "a" {\n base = workspace.b\n}\nworkspace "b" {\n base = workspace.a\n}')
     assert (first.code, second.code) == ("config.circular-reference",) * 2

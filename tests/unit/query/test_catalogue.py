@@ -23,7 +23,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
 def opened(world: World, sql: str) -> set[str]:
     made = Engine(world.lake)
     assert [row for result in made.run(sql) for row in result.rows]
-    return set(made.snapshots)
+    return set(made.tables.opened)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from world import World
 from tailrace.config.tables import tables_for
 from tailrace.core import QueryError
 from tailrace.core.registry import find_table
-from tailrace.query import engine as engine_module
+from tailrace.query import views as views_module
 from tailrace.query.engine import Engine, Result
 
 DAYS = 10
@@ -213,7 +213,7 @@ STATEMENTS = [
 @pytest.mark.parametrize("sql", STATEMENTS)
 def test_pruning_changes_no_answer(filled: World, sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pruned = rows(engine(filled), sql)
-    monkeypatch.setattr(engine_module, "PRUNE_FROM", 1_000_000)
+    monkeypatch.setattr(views_module, "PRUNE_FROM", 1_000_000)
     assert sorted(pruned) == sorted(rows(engine(filled), sql))
     assert pruned
 

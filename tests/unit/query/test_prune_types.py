@@ -12,7 +12,7 @@ from logfiles import write
 from world import World
 
 from tailrace.config.tables import tables_for
-from tailrace.query import engine as engine_module
+from tailrace.query import views as views_module
 from tailrace.query.engine import Engine
 
 LAST = chr(0x10FFFF) * 33
@@ -66,7 +66,7 @@ def test_pruning_changes_no_answer_for_any_type(world: World, tmp_path: Path, mo
     sql = "; ".join(f"select tp_id from t where {where} order by 1" for where in WHERES)
     answers = []
     for prune_from in (1, 1_000_000):
-        monkeypatch.setattr(engine_module, "PRUNE_FROM", prune_from)
+        monkeypatch.setattr(views_module, "PRUNE_FROM", prune_from)
         made = Engine(world.lake, lambda: {"t": tables_for(world.config(), "t")})
         answers.append(dict(zip(WHERES, [list(result.rows) for result in made.run(sql)], strict=True)))
     assert answers[0] == answers[1]

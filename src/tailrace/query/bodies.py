@@ -1,0 +1,64 @@
+"""The SQL of views: files with their columns by name, nothing at all, and what could not be stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from tailrace.query.types import duckdb_type, has_grown, literal, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from tailrace.lake.paths import Lake
+
+_OWN = "memory.tailrace_own"
+"Schema of what views need and people do not look at."
+
+
+def nothing(schema: pa.Schema) -> str:
+    """The columns, and no rows."""
+    columns = ", ".join(f"NULL::{duckdb_type(f)} AS {quoted(f.name)}" for f in schema)
+    return f"SELECT {columns} WHERE false"
+
+
+def rows_of(paths: Iterable[str], schema: pa.Schema, condition: str = "") -> str:
+    """The rows of the files, or those of them that fulfil a condition."""
+    # DuckDB 2.0 fails when it looks inside a struct for a field that a file lacks: it gets such structs whole.
+    grown = ", ".join(f"[{quoted(f.name)}][1] AS {quoted(f.name)}" for f in schema if has_grown(f.type))
+    select = f"* REPLACE ({grown})" if grown else "*"
+    where = f" WHERE {condition}" if condition else ""
+    return f"SELECT {select} FROM {_scan(paths, {f.name: duckdb_type(f) for f in schema})}{where}"
+
+
+def quarantine(connection: duckdb.DuckDBPyConnection, lake: Lake) -> tuple[str, list[str]]:
+    """All records that could not be stored, and what had to be left out of them."""
+    from tailrace.lake.quarantine import SHOWN_SCHEMA, list_quarantine
+
+    listing = list_quarantine(lake)
+    damaged = [str(error) for error in listing.damaged]
+    if not listing.files:
+        return nothing(SHOWN_SCHEMA), damaged
+    types = {f.name: duckdb_type(f) for f in SHOWN_SCHEMA}
+    body = f"SELECT * FROM {_scan((place.address(name) for place, name in listing.files), types)} AS entry"
+    if listing.superseded.num_rows:
+        # Of an artifact that was read again only the entries of the last reading hold.
+        connection.register("tailrace_listing", listing.superseded)
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_OWN}")
+        connection.execute(f"CREATE OR REPLACE TABLE {_OWN}.taken AS FROM tailrace_listing")
+        connection.unregister("tailrace_listing")
+        body += f""" ANTI JOIN {_OWN}.taken ON entry."table" = taken."table" AND entry.uri = taken.uri
+            AND entry."partition" = taken."partition"
+            AND entry.run <> taken.run AND entry.run IS DISTINCT FROM taken.stored_by
+            AND (taken.since IS NULL OR entry.run < taken.since)"""
+    return body, damaged
+
+
+def _scan(paths: Iterable[str], types: Mapping[str, str]) -> str:
+    """The files with these columns by name, null where a file lacks one; none is opened to find that out."""
+    entries = ", ".join(
+        f"{literal(name)}: {{'name': {literal(name)}, 'type': {literal(kind)}, 'default_value': NULL}}"
+        for name, kind in types.items()
+    )
+    return f"read_parquet([{', '.join(map(literal, paths))}], schema = MAP {{{entries}}})"

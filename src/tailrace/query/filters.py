@@ -1,0 +1,130 @@
+"""What of a lake a query sees: schemas as they are declared, and what the command line leaves of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.core import TimeRange
+from tailrace.core.registry import ALIASES
+from tailrace.core.table import DEFAULT_SCHEMA
+from tailrace.lake.versions import Moment
+from tailrace.query.prune import Condition, surviving
+
+ALL = ("*",)
+_WORKSPACE = ("default", "workspace")
+"Store and tier in which all days rest."
+_INSTANT = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A named, filtered set of tables. What it lets through can be told from the Delta log alone."""
+
+    name: str = DEFAULT_SCHEMA
+    tables: tuple[str, ...] = ALL
+    partitions: tuple[str, ...] = ALL
+    indexes: tuple[str, ...] = ALL
+    stores: tuple[str, ...] = ALL
+    first: date | None = None
+    last: date | None = None
+    "Whole days, both included."
+    materialized: bool = False
+
+    def holds(self, table: str) -> bool:
+        """Is it one of the schema's tables?"""
+        return any(fits(table, ALIASES.get(pattern, pattern)) for pattern in self.tables)
+
+    def takes(self, partition: str) -> bool:
+        """May rows of a partition of such a name be among them?"""
+        return any(fits(partition, pattern) for pattern in self.partitions)
+
+    def of(self, files: pa.Table) -> pa.Table:
+        """Files of one of its tables that it lets through."""
+        files = _matching(files, "tp_partition", self.partitions, folded=True)
+        files = _matching(files, "tp_index", self.indexes)
+        bounds = ((">=", self.first), ("<=", self.last))
+        days = [Condition("tp_date", operator, (day,)) for operator, day in bounds if day is not None]
+        return surviving(_resting_in(files, self.stores), [days])
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the command line leaves of every schema."""
+
+    schema: str = DEFAULT_SCHEMA
+    "Whose tables need no prefix."
+    window: TimeRange = field(default_factory=TimeRange)
+    "Rows outside are not seen."
+    partitions: tuple[str, ...] = ()
+    "Selectors; none: all."
+    indexes: tuple[str, ...] = ALL
+    at: Moment | None = None
+    "A time: all tables are as they were then. A version: the one table that is asked for is."
+    at_of: tuple[tuple[str, Moment], ...] = ()
+    "Versions or times of single tables."
+
+    def of(self, table: str, files: pa.Table) -> pa.Table:
+        """Files of a table that may hold rows to be seen."""
+        if self.partitions:
+            files = _matching(files, "tp_partition", self._partitions_of(table), folded=True)
+        start, end = self.window.start, self.window.end
+        wanted: list[tuple[str, str, Any]] = []
+        if start is not None:
+            wanted += [("tp_date", ">=", start.date()), ("tp_timestamp", ">=", start)]
+        if end is not None:
+            wanted += [("tp_date", "<=", (end - _INSTANT).date()), ("tp_timestamp", "<", end)]
+        within = [Condition(column, operator, (value,)) for column, operator, value in wanted]
+        return surviving(_matching(files, "tp_index", self.indexes), [within])
+
+    def takes(self, table: str, partition: str) -> bool:
+        """May rows of that partition be seen?"""
+        return not self.partitions or any(fits(partition, pattern) for pattern in self._partitions_of(table))
+
+    @property
+    def condition(self) -> str:
+        """What rows of such files have to fulfil besides, as SQL; empty where all do."""
+        bounds = ((">=", self.window.start), ("<", self.window.end))
+        return " AND ".join(f"tp_timestamp {op} TIMESTAMP '{time}'" for op, time in bounds if time is not None)
+
+    def _partitions_of(self, table: str) -> list[str]:
+        """Wildcards over the partitions of a table; a word alone is the name of a partition or of a table."""
+        found = []
+        for selector in self.partitions:
+            first, dot, second = selector.partition(".")
+            if fits(table, ALIASES.get(first, first)):
+                found.append(second if dot else "*")
+            if not dot:
+                found.append(first)
+        return found
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Does a wildcard fit the name of a table or partition? SQL does not tell upper case from lower."""
+    return _fits(name.lower(), pattern.lower())
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
+
+
+def _matching(files: pa.Table, column: str, patterns: Sequence[str], folded: bool = False) -> pa.Table:
+    """Files whose value any wildcard fits."""
+    if "*" in patterns:
+        return files
+    values = pc.unique(files.column(column))
+    fit = fits if folded else _fits
+    kept = [value for value in values.to_pylist() if any(fit(value, pattern) for pattern in patterns)]
+    return files.filter(pc.is_in(files.column(column), value_set=pa.array(kept, values.type)))
+
+
+def _resting_in(files: pa.Table, stores: Sequence[str]) -> pa.Table:
+    """Files of days that rest in those stores or tiers."""
+    here = any(fits(name, pattern) for name in _WORKSPACE for pattern in stores)
+    return files if here else files.slice(0, 0)

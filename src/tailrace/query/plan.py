@@ -1,0 +1,62 @@
+"""Which views a statement scans, and with which filters: it is bound against empty tables, and the plan is read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import duckdb
+import pyarrow as pa
+
+from tailrace.query.prune import Condition, conditions, scans_of
+from tailrace.query.types import duckdb_type, literal, quoted
+
+CATALOG = "memory"
+"DuckDB's name of a database that is in no file."
+_STUBS = "tailrace_stub"
+Key = tuple[str, str]
+"Schema and name of a view."
+Scans = dict[Key, list[list[Condition]]]
+
+
+def address(key: Key) -> str:
+    """A view's full name, wherever the user's own path leads."""
+    return ".".join((CATALOG, *map(quoted, key)))
+
+
+def scans(
+    connection: duckdb.DuckDBPyConnection, statement: str, path: str, views: Mapping[Key, pa.Schema]
+) -> Scans | None:
+    """Each scan of each view; None where DuckDB has no plan of the statement."""
+    numbered = {f"t{number}": key for number, key in enumerate(views)}
+    found: Scans = {key: [] for key in views}
+    with _apart(connection) as cursor:
+        try:
+            cursor.execute(f"CREATE SCHEMA {CATALOG}.{_STUBS}")
+            for name, key in numbered.items():
+                columns = ", ".join(f"{quoted(f.name)} {duckdb_type(f)}" for f in views[key])
+                cursor.execute(f"CREATE TABLE {CATALOG}.{_STUBS}.{name} ({columns})")
+                cursor.execute(f"CREATE OR REPLACE VIEW {address(key)} AS FROM {CATALOG}.{_STUBS}.{name}")
+            cursor.execute(f"SET search_path = {literal(path)}")
+            plan = cursor.execute(f"EXPLAIN (FORMAT json) {statement}").fetchall()
+        except duckdb.Error:
+            return None
+    for node in json.loads(plan[0][1]):
+        for name, filters in scans_of(node, _STUBS):
+            found[numbered[name]].append(conditions(filters))
+    return found
+
+
+@contextmanager
+def _apart(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A second look at the same database; nothing that is made through it stays."""
+    cursor = connection.cursor()
+    cursor.execute("SET disabled_optimizers = 'statistics_propagation'")
+    cursor.execute("BEGIN")
+    try:
+        yield cursor
+    finally:
+        cursor.execute("ROLLBACK")
+        cursor.execute("RESET disabled_optimizers")
+        cursor.close()

@@ -1,0 +1,207 @@
+"""Views over a lake: made when a statement names them, and holding only the files that it can need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from tailrace.core.errors import LakeError
+from tailrace.core.registry import ALIASES
+from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
+from tailrace.query import bodies
+from tailrace.query.filters import Schema
+from tailrace.query.plan import CATALOG, Key, Scans, address, scans
+from tailrace.query.statement import Statement
+from tailrace.query.tables import Shown, Tables
+from tailrace.query.types import literal, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+QUARANTINE = "tp_quarantine"
+"View of all records that could not be stored; the default schema has it."
+PRUNE_FROM = 8
+"Files: below this, looking at statistics costs more than opening them."
+_MAIN = "main"
+"DuckDB's own schema: what a user names by it is what needs no prefix."
+
+
+class Views:
+    """The schemas of one DuckDB connection."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        tables: Tables,
+        declared: Callable[[], Iterable[Schema]],
+    ) -> None:
+        self.connection = connection
+        self.tables = tables
+        self.scope = tables.scope
+        self.declared = declared
+        self.warnings: list[str] = []
+        "What had to be left out, in words for people."
+        self.made: dict[Key, str] = {}
+        "Views that a statement has named so far, and their tables."
+        self.narrowed: dict[Key, str] = {}
+        "Those that lack files which the last statement did not need, or were only to be listed."
+        self.indirect = False
+        "May a statement read a view without naming it?"
+        self._create((DEFAULT_SCHEMA, self.scope.schema))
+        self.connection.execute(f"SET search_path = {literal(quoted(self.scope.schema))}")
+
+    @cached_property
+    def schemas(self) -> dict[str, Shown]:
+        """Every schema by name, the default one first."""
+        found = {schema.name: Shown(self.tables, schema) for schema in (Schema(), *self.declared())}
+        self._create((SCHEMA_ALIAS, *found))
+        return found | {SCHEMA_ALIAS: found[DEFAULT_SCHEMA], _MAIN: found[self.scope.schema]}
+
+    @property
+    def known(self) -> dict[str, str]:
+        """Names of schemas by their small letters."""
+        return {name.lower(): name for name in self.schemas}
+
+    def _create(self, names: Iterable[str]) -> None:
+        """Beside any transaction of the user's, so that they stay when it is rolled back."""
+        with self.connection.cursor() as cursor:
+            for name in names:
+                cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.{quoted(name)}")
+
+    def make(self, statement: Statement) -> None:
+        """Whatever the statement may look at is there afterwards."""
+        wanted = self._named(statement) if statement.reads else {}
+        listed = self._listed(statement) if statement.lists_tables else {}
+        for key in [key for key in wanted if key[1] == QUARANTINE]:
+            del wanted[key]
+            self._make_quarantine(key)
+        if isinstance(self.scope.at, int):
+            self.tables.travel(self._scanned(statement, wanted))
+        self.indirect |= statement.is_indirect
+        # A view or macro of the user's may look at what earlier statements have named and narrowed.
+        others = self.made | self.narrowed if self.indirect else {}
+        pruned = self._pruned(statement, others | wanted)
+        wanted |= {key: table for key, table in others.items() if key in self.narrowed or key in pruned}
+        for key, table in wanted.items():
+            self._make(key, table, pruned.get(key))
+        unseen = self._make_listed({key: table for key, table in listed.items() if key not in wanted})
+        self.made |= wanted
+        self.narrowed = {
+            **{key: table for key, table in self.narrowed.items() if key not in wanted},
+            **{key: wanted[key] for key in pruned},
+            **unseen,
+        }
+
+    # Which views
+
+    def _named(self, statement: Statement) -> dict[Key, str]:
+        """Views that the statement names, by schema and name."""
+        names = self.tables.names()
+        views = {name: name for name in (*names, QUARANTINE)} | {a: t for a, t in ALIASES.items() if t in names}
+        views = {view: table for view, table in views.items() if statement.mentions(view)}
+        path = self.path
+        found: dict[Key, str] = {}
+        for schema, shown in self.schemas.items():
+            said = statement.mentions(schema)
+            for view, table in views.items() if said or schema in path else ():
+                if _has(shown, table) and (said or statement.mentions_bare(view)):
+                    found[schema, view] = table
+        return found
+
+    def _listed(self, statement: Statement) -> dict[Key, str]:
+        """Views that exist for a question about all of them."""
+        every = statement.lists_all_schemas
+        names = sorted((*self.tables.names(), QUARANTINE))
+        own = [name for name in self.schemas if name in self.path or (every and name not in (SCHEMA_ALIAS, _MAIN))]
+        return {(schema, name): name for schema in own for name in names if _has(self.schemas[schema], name)}
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Schemas whose views need no prefix now; DuckDB looks into `main` after all others."""
+        ((names,),) = self.connection.execute("SELECT current_schemas(false)").fetchall()
+        found = tuple(self.known[name.lower()] for name in names if name.lower() in self.known)
+        return found or (_MAIN,)
+
+    def stay_in_path(self) -> None:
+        """After `use` of a database of the user's own, tables of the lake still need no prefix."""
+        ((current, path),) = self.connection.execute(
+            "SELECT current_database(), current_setting('search_path')"
+        ).fetchall()
+        if current != CATALOG:
+            own = f"{CATALOG}.{quoted(self.scope.schema)}"
+            self.connection.execute(f"SET search_path = {literal(f'{path},{own}')}")
+
+    # What is in them
+
+    def _pruned(self, statement: Statement, wanted: Mapping[Key, str]) -> dict[Key, pa.Table]:
+        """Files per view that survive the statement's filters; views that it does not scan keep all of theirs."""
+        from tailrace.query.prune import surviving
+
+        found = ((key, self.schemas[key[0]].snapshot(table)) for key, table in wanted.items())
+        large = {key: seen for key, seen in found if seen is not None and seen.files.num_rows >= PRUNE_FROM}
+        if not large:
+            return {}
+        scanned = self._scans(statement, {key: seen.schema for key, seen in large.items()}) or {}
+        return {key: surviving(large[key].files, some) for key, some in scanned.items() if some}
+
+    def _scanned(self, statement: Statement, wanted: Mapping[Key, str]) -> set[str]:
+        """Tables that the statement reads; a word of it may be called as a table and not be one."""
+        tables = set(wanted.values())
+        if len(tables) < 2:
+            return tables
+        scanned = self._scans(statement, {key: self.tables.columns(table) for key, table in wanted.items()})
+        return {wanted[key] for key, some in (scanned or {}).items() if some} or tables
+
+    def _scans(self, statement: Statement, columns: Mapping[Key, pa.Schema]) -> Scans | None:
+        ((path,),) = self.connection.execute("SELECT current_setting('search_path')").fetchall()
+        return scans(self.connection, statement.text, path, columns)
+
+    def _make(self, key: Key, table: str, files: pa.Table | None) -> None:
+        from tailrace.lake.versions import require_files
+
+        shown = self.schemas[key[0]]
+        seen = shown.snapshot(table)
+        files = files if files is not None or seen is None else seen.files
+        if seen is None or files is None or not files.num_rows:
+            body = bodies.nothing(shown.columns(table))
+        else:
+            names = files["path"].to_pylist()
+            if self.tables.at(table) is not None and seen.root.is_local:
+                require_files(seen.root, names)
+            paths = map(seen.root.address, names)
+            body = bodies.rows_of(paths, seen.schema, self.scope.condition)
+        try:
+            self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
+        except duckdb.IOException as error:
+            hint = "restore the file from a backup; other tables are not affected"
+            raise LakeError(str(error).splitlines()[0], code="lake.damaged-file", hint=hint) from None
+
+    def _make_listed(self, listed: Mapping[Key, str]) -> dict[Key, str]:
+        """Views that are there to be listed, without files; a listing goes on without those that cannot be read."""
+        made = {}
+        for key, table in listed.items():
+            if table == QUARANTINE:
+                self._make_quarantine(key)
+                continue
+            try:
+                body = bodies.nothing(self.schemas[key[0]].columns(table))
+            except LakeError as error:
+                self.warnings.append(f"table {key[1]} is left out: {error}")
+                continue
+            self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
+            made[key] = table
+        return made
+
+    def _make_quarantine(self, key: Key) -> None:
+        body, damaged = bodies.quarantine(self.connection, self.tables.lake)
+        self.warnings.extend(f"left out of {QUARANTINE}: {error}" for error in damaged)
+        if self.scope.at is not None:
+            self.warnings.append(f"{QUARANTINE} has no versions: it is shown as it is now")
+        self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
+
+
+def _has(shown: Shown, table: str) -> bool:
+    return shown.schema.name == DEFAULT_SCHEMA if table == QUARANTINE else shown.schema.holds(table)

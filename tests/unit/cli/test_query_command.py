@@ -1,0 +1,150 @@
+"""`tailrace query` with its options, in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from smalllake import expected, made_in
+from world import World
+
+from tailrace.cli.main import cli
+from tailrace.core import ConfigError, UsageError
+from tailrace.lake.undo import history
+
+SCHEMAS = """
+schema "all" {
+    types = ["*"] // not required, default
+    collections = ["*"] // not required, default
+    connections = ["*"] // not required, default
+}
+
+schema "account_123456789012" {
+    types       = ["*"] // not required, default
+    collections = ["*"] // not required, default
+    connections = ["123456789012"]
+}
+
+schema "recent" {
+    types       = ["*"] // default
+    collections = ["*"] // default
+    connections = ["*"] // default
+    start_date  = formatdate("YYYY-MM-DD", timeadd(timestamp(), "-168h"))
+    end_date    = formatdate("YYYY-MM-DD", timestamp()) // default
+}
+
+schema "hits_q1" {
+    types        = ["h*"]
+    start_date   = "2024-01-01"
+    end_date     = "2024-03-31"
+}
+
+dataset "default" {
+    partition    = "default"
+    types        = ["*"]
+}
+"""
+ROWS = expected()
+HITS = [row for row in ROWS if row.table == "hits"]
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return made_in(tmp_path_factory.mktemp("query"), SCHEMAS)
+
+
+def run(world: World, *arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["--home", str(world.home), "query", *arguments], catch_exceptions=False)
+
+
+def rows(world: World, *arguments: str) -> Any:
+    done = run(world, *arguments, "--output", "json")
+    assert done.exit_code == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def count(world: World, *options: str, table: str = "hits") -> int:
+    ((found,),) = (row.values() for row in rows(world, f"select count(*) from {table}", *options))
+    assert isinstance(found, int)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("schema", "holds"),
+    [
+        ("all", len(HITS)),
+        ("default", len(HITS)),
+        ("ACCOUNT_123456789012", len(HITS) // 3),
+        ("recent", 0),
+        ("hits_q1", len(HITS) * 3 // 4),
+        ("tailrace", len(HITS)),
+        ("Tailpipe", len(HITS)),
+    ],
+)
+def test_schemas_of_the_documents(filled: World, schema: str, holds: int) -> None:
+    assert count(filled, "--schema", schema) == holds
+    assert count(filled, table=f'"{schema}".hits') == holds
+
+
+@pytest.mark.parametrize(
+    ("options", "holds"),
+    [
+        (("--from", "2024-03-30T11:59:00Z"), sum(str(row.time) >= "2024-03-30 11:59:00" for row in HITS)),
+        (("--from", "2024-03-30T11:59:01Z"), sum(str(row.time) >= "2024-03-30 11:59:01" for row in HITS)),
+        (("--to", "2024-03-30"), sum(str(row.time) < "2024-03-30" for row in HITS)),
+        (("--from", "T-1d"), 0),
+        (("--partition", "web"), len(HITS) // 2),
+        (("--partition", "calls.web"), 0),
+        (("--partition", "calls.web", "--partition", "hits.api*"), len(HITS) // 2),
+        (("--index", "dev[1]"), len(HITS) // 3),
+        (("--index", "1*", "--index", "2*"), len(HITS) * 2 // 3),
+        (("--schema", "hits_q1", "--index", "1*", "--from", "2024-03-31", "--partition", "web"), 3),
+    ],
+)
+def test_options_leave_rows_out(filled: World, options: tuple[str, ...], holds: int) -> None:
+    assert count(filled, *options) == holds
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "hint"),
+    [
+        (("--schema", "recnt"), "there is no schema recnt", "did you mean 'recent'?"),
+        (("--partition", "hits.wbe"), "no partition matches 'hits.wbe'", "did you mean 'hits.web'?"),
+        (("--from", "yesterday"), "cannot read 'yesterday' as a time", "T-7d"),
+        (("--from", "2024-01-02", "--to", "2024-01-01"), "the range is empty", "--from must lie before --to"),
+        (("--at", "hit=3"), "there is no table hit", "did you mean 'hits'?"),
+        (("--at", "soon"), "cannot read 'soon' as a time", "T-7d"),
+        (("--at", "1", "--at", "2"), "--at is given twice", "write --at TABLE=VERSION"),
+        (("--at", "99"), "table hits has no version 99", "`tailrace partition history` lists them"),
+    ],
+)
+def test_options_that_cannot_be_meant(filled: World, options: tuple[str, ...], message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        run(filled, "select count(*) from hits", *options)
+    assert message in raised.value.message
+    assert hint in (raised.value.hint or "")
+
+
+def test_tables_as_they_were(filled: World) -> None:
+    web = history(filled.lake, "hits", "web")[-1]
+    api = history(filled.lake, "hits", "api-1")[-1]
+    first, last = sorted((web, api), key=lambda commit: commit.version)
+    assert count(filled, "--at", str(first.version)) == len(HITS) // 2
+    assert count(filled, "--at", f"hits={first.version}") == len(HITS) // 2
+    assert count(filled, "--at", f"{first.at.isoformat()}Z") == len(HITS) // 2
+    assert count(filled, "--at", str(first.at)) == len(HITS) // 2
+    assert count(filled, "--at", str(last.version)) == len(HITS)
+    assert count(filled, "--at", "T-1d") == 0
+    assert count(filled, "--at", "2000-01-01") == 0
+
+
+def test_a_configuration_that_cannot_be_read(filled: World, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.tpc"
+    broken.write_text('schema "x" {\n  nothing = 1\n}\n')
+    done = run(filled, "select count(*) from hits", "--config-path", str(broken))
+    assert (done.exit_code, "its tables and schemas are left out" in done.stderr) == (0, True)
+    with pytest.raises(ConfigError, match="unknown attribute 'nothing'"):
+        run(filled, "select count(*) from hits", "--config-path", str(broken), "--schema", "x")
