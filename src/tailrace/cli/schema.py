@@ -1,4 +1,4 @@
-"""`tailrace schema list|show`."""
+"""`tailrace schema list|show`; `refresh` is in `refreshing`."""
 
 from __future__ import annotations
 
@@ -8,17 +8,23 @@ import click
 
 from tailrace.cli.completing import names_of
 from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.refreshing import refresh, told, versions
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
     from tailrace.config import Config
+    from tailrace.lake.materialized import Refreshed
 
-COLUMNS = ("name", "tables", "partitions", "indexes", "stores", "start_date", "end_date", "materialized", "where")
+COLUMNS = ("name", "tables", "partitions", "indexes", "stores", "start_date", "end_date", "materialized")
+SNAPSHOT = ("refreshed", "rows", "size", "where")
 
 
 @click.group("schema")
 def command() -> None:
-    """List schemas, or show one."""
+    """List schemas, show one, or refresh materialised ones."""
+
+
+command.add_command(refresh)
 
 
 @command.command("list", short_help="The default schema and configured ones.")
@@ -31,8 +37,10 @@ def list_schemas(context: Context, names: tuple[str, ...], output: str) -> None:
     from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config
 
-    known = _known(load_config(context))
-    show_rows([known[name] for name in listed("schema", names, known)], COLUMNS, output)
+    config = load_config(context)
+    known = _known(config)
+    rows = [known[name] | told(_snapshot(context, config, known[name])) for name in listed("schema", names, known)]
+    show_rows(rows, (*COLUMNS, *SNAPSHOT), output)
 
 
 @command.command("show", short_help="The filters of a schema, and what they let through.")
@@ -47,8 +55,23 @@ def show_schema(context: Context, name: str, output: str) -> None:
 
     config = load_config(context)
     known = _known(config)
-    shown = [known[each] | {"holds": _holds(config, each)} for each in chosen("schema", name, known)]
+    shown = [_shown(context, config, known[each]) for each in chosen("schema", name, known)]
     show_several(shown, output, as_list=is_pattern(name))
+
+
+def _shown(context: Context, config: Config, row: Row) -> Row:
+    found = _snapshot(context, config, row)
+    kept = {"refreshed": found and found.at, "snapshot": versions(found)} if row["materialized"] else {}
+    return row | kept | {"holds": _holds(config, str(row["name"]))}
+
+
+def _snapshot(context: Context, config: Config, row: Row) -> Refreshed | None:
+    if not row["materialized"]:
+        return None
+    from tailrace.cli.settings import open_lake
+    from tailrace.lake.materialized import refreshed
+
+    return refreshed(open_lake(context, config), str(row["name"]))
 
 
 def _known(config: Config) -> dict[str, Row]:

@@ -104,7 +104,7 @@ SCHEMA: Attrs = {
     "partition": Attr("texts", "The same as `stores`.", same_as="stores"),
     "start_date": Attr("time", "First day."),
     "end_date": Attr("time", "Last day, included."),
-    "materialized": Attr("flag", "Keep a snapshot that `schema refresh` renews.", default=False, active=False),
+    "materialized": Attr("flag", "Keep a snapshot that `schema refresh` renews.", default=False),
     "description": Attr("text", "What it shows."),
 }
 VARIABLE: Attrs = {

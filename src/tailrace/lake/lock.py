@@ -31,7 +31,14 @@ class Holder:
 def partition_lock(lake: Lake, table: str, partition: str, command: str) -> Iterator[None]:
     """Hold the partition for the length of the block, or say at once who does."""
     path = Path(lake.meta("locks", table, partition).address("lock"))
-    handle = _acquire(path, f"{table}.{partition}")
+    with local_lock(path, f"partition {table}.{partition}", command):
+        yield
+
+
+@contextmanager
+def local_lock(path: Path, name: str, command: str) -> Iterator[None]:
+    """Hold something of this machine, by a file that is there for nothing else."""
+    handle = _acquire(path, name)
     try:
         holder = Holder(os.getpid(), socket.gethostname(), command, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
         os.ftruncate(handle, 0)
@@ -72,7 +79,7 @@ def _locked(content: bytes, name: str, path: Path) -> LockedError:
     except msgspec.DecodeError:
         by = "another process"
     return LockedError(
-        f"partition {name} is held by {by}",
+        f"{name} is held by {by}",
         where=str(path),
         hint="wait for it to end, or stop it; a lock never outlives its process",
     )

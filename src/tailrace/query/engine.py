@@ -97,7 +97,7 @@ class Engine:
         if missing and missing[2]:
             guess = nearest(missing[2], self.views.schemas)
             return f"did you mean '{guess}'?" if guess else "`tailrace schema list` shows what there is"
-        names = self.tables.names() if missing else frozenset()
+        names = self.tables.names if missing else frozenset()
         if missing and missing[1] in names:
             return f"the schema leaves it out; {DEFAULT_SCHEMA}.{missing[1]} has all of it"
         guess = nearest(missing[1], names) or holding(missing[1], names) if missing else None

@@ -41,7 +41,9 @@ def conditions(filters: list[str]) -> list[Condition]:
 
 def surviving(files: pa.Table, scans: list[list[Condition]]) -> pa.Table:
     """The files that at least one scan may need."""
-    if not scans or any(not scan for scan in scans):
+    if not scans:
+        return files.slice(0, 0)
+    if any(not scan for scan in scans):
         return files
     masks = [_scan_mask(files, scan) for scan in scans]
     keep = masks[0]

@@ -23,6 +23,7 @@ _READS = re.compile(
 )
 _INDIRECT = frozenset({"view", "macro", "function", "prepare", "attach", "import"})
 "What lets later statements read a table without its name."
+_SELECTS = re.compile(r"[\s(]*(select|from|with)\b", re.IGNORECASE)
 _MOVES = re.compile(r"\s*(use|set|reset)\b", re.IGNORECASE)
 _CURRENT = re.compile(
     r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\2\$)|\bcurrent_timestamp\b(?!\s*\()""",
@@ -60,6 +61,11 @@ class Statement:
         return not _INDIRECT.isdisjoint(self.words)
 
     @property
+    def selects(self) -> bool:
+        """Does its plan tell all that it reads?"""
+        return _SELECTS.match(self._said()) is not None and not self.is_indirect
+
+    @property
     def moves(self) -> bool:
         """May other schemas need no prefix afterwards?"""
         return _MOVES.match(self._said()) is not None
@@ -85,6 +91,10 @@ class Statement:
             return False
         places = re.finditer(rf"(?<!\w){re.escape(name.lower())}(?!\w)", self.lowered)
         return any(not self.lowered[: found.start()].rstrip('" \t\r\n').endswith(".") for found in places)
+
+    def mentions_prefix(self, schema: str) -> bool:
+        """Does the name of a schema stand before a dot?"""
+        return re.search(rf'(?<!\w){re.escape(schema.lower())}"?\s*\.', self.lowered) is not None
 
     def _said(self) -> str:
         return _CURRENT.sub(lambda found: " " if found[1] else found[0], self.text)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import replace
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from tailrace.core.errors import UsageError
+from tailrace.core.errors import LakeError, UsageError
+from tailrace.core.table import DEFAULT_SCHEMA
 from tailrace.query.filters import Schema, Scope
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from tailrace.core import Table
+    from tailrace.lake.materialized import Kept, Refreshed
     from tailrace.lake.paths import Lake
     from tailrace.lake.snapshot import Snapshot
     from tailrace.lake.versions import Moment
@@ -31,14 +34,19 @@ class Tables:
         self.travels: str | None = None
         "The one table of which a version is asked for."
 
-    def names(self) -> frozenset[str]:
-        """Every table there is."""
+    @cached_property
+    def stored(self) -> frozenset[str]:
+        """Tables of the lake, with or without rows."""
         from tailrace.lake.snapshot import tables
 
-        stored = tables(self.lake)
+        return frozenset(tables(self.lake))
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every table there is."""
         # Names that differ in case only are one to DuckDB: rows come before a declaration without any.
-        folded = {name.lower() for name in stored}
-        return frozenset({*(n for n in self.declared() if n.lower() not in folded), *stored})
+        folded = {name.lower() for name in self.stored}
+        return self.stored.union(name for name in self.declared() if name.lower() not in folded)
 
     def travel(self, tables: Collection[str]) -> None:
         """A version is asked for, and these tables are named: it has to be one, and always the same."""
@@ -61,10 +69,10 @@ class Tables:
     def snapshot(self, table: str) -> Snapshot | None:
         """What is stored of a table; None where nothing is, or was then."""
         if table not in self.opened:
-            from tailrace.lake.snapshot import snapshot, snapshot_at, tables
+            from tailrace.lake.snapshot import snapshot, snapshot_at
 
             at = self.at(table)
-            if table not in tables(self.lake):
+            if table not in self.stored:
                 self.opened[table] = None
             else:
                 self.opened[table] = snapshot(self.lake, table) if at is None else snapshot_at(self.lake, table, at)
@@ -79,22 +87,72 @@ class Tables:
         return arrow_schema(self.declared()[table]) if stored is None else stored
 
 
-@dataclass(frozen=True, slots=True)
 class Shown:
     """The tables as one schema shows them, and of it what the command line leaves."""
 
-    tables: Tables
-    schema: Schema
-    seen: dict[str, Snapshot | None] = field(default_factory=dict)
+    def __init__(self, tables: Tables, schema: Schema) -> None:
+        self.tables = tables
+        self.schema = schema
+        self.seen: dict[str, Snapshot | None] = {}
+
+    def names(self) -> frozenset[str]:
+        """Every table that the schema has."""
+        return frozenset(name for name in (*self.tables.names, *self.kept) if self.schema.holds(name))
 
     def snapshot(self, table: str) -> Snapshot | None:
-        """A table with the files that may hold rows to be seen; None where nothing was ever stored."""
+        """A table with the files that may hold rows to be seen; None where nothing is stored, or was then."""
         if table not in self.seen:
-            whole = self.tables.snapshot(table)
-            self.seen[table] = whole and replace(whole, files=self.tables.scope.of(table, self.schema.of(whole.files)))
+            whole = self._kept(table) if self.schema.materialized else self._live(table)
+            self.seen[table] = whole and replace(whole, files=self.tables.scope.of(table, whole.files))
         return self.seen[table]
 
     def columns(self, table: str) -> pa.Schema:
         """Those of a table, whether it has rows or not."""
         snapshot = self.snapshot(table)
         return self.tables.columns(table) if snapshot is None else snapshot.schema
+
+    def is_old(self, table: str) -> bool:
+        """Is it a version whose files may be gone?"""
+        return not self.schema.materialized and self.tables.at(table) is not None
+
+    @cached_property
+    def kept(self) -> dict[str, Kept]:
+        """Tables of the snapshot that a materialised schema shows."""
+        return {kept.table: kept for kept in self._refreshed.tables} if self.schema.materialized else {}
+
+    @cached_property
+    def _refreshed(self) -> Refreshed:
+        from tailrace.lake.materialized import refreshed
+
+        found = refreshed(self.tables.lake, self.schema.name)
+        if found is None:
+            name = self.schema.name
+            hint = f"`tailrace schema refresh {shlex.quote(name)}` writes what it shows"
+            raise LakeError(f"schema {name} has never been refreshed", code="lake.never-refreshed", hint=hint)
+        return found
+
+    def _live(self, table: str) -> Snapshot | None:
+        whole = self.tables.snapshot(table)
+        return whole and replace(whole, files=self.schema.of(whole.files))
+
+    def _kept(self, table: str) -> Snapshot | None:
+        from tailrace.lake.materialized import kept_table
+
+        if self.tables.at(table) is not None:
+            raise UsageError(
+                f"schema {self.schema.name} is a snapshot and has no versions",
+                code="usage.at-of-snapshot",
+                hint=f"ask for {DEFAULT_SCHEMA}.{table}",
+            )
+        kept = self.kept.get(table)
+        if kept is None:
+            return None
+        return kept_table(self.tables.lake, self.schema.name, self._refreshed.run, kept)
+
+
+def live_tables(lake: Lake, schema: Schema) -> list[Snapshot]:
+    """The stored tables of a schema as they are now, with the files that it lets through."""
+    from tailrace.lake.snapshot import snapshot, tables
+
+    found = (snapshot(lake, name) for name in tables(lake) if schema.holds(name))
+    return [replace(table, files=schema.of(table.files)) for table in found]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -99,24 +99,28 @@ class Views:
 
     def _named(self, statement: Statement) -> dict[Key, str]:
         """Views that the statement names, by schema and name."""
-        names = self.tables.names()
-        views = {name: name for name in (*names, QUARANTINE)} | {a: t for a, t in ALIASES.items() if t in names}
-        views = {view: table for view, table in views.items() if statement.mentions(view)}
         path = self.path
         found: dict[Key, str] = {}
         for schema, shown in self.schemas.items():
-            said = statement.mentions(schema)
-            for view, table in views.items() if said or schema in path else ():
-                if _has(shown, table) and (said or statement.mentions_bare(view)):
+            # A snapshot may be missing, or have no versions: a word that is a column's too must not make it matter.
+            is_kept = shown.schema.materialized
+            said = statement.mentions_prefix(schema) if is_kept else statement.mentions(schema)
+            for view, table in _views(shown) if said or schema in path else ():
+                if statement.mentions(view) if said else statement.mentions_bare(view):
                     found[schema, view] = table
         return found
 
     def _listed(self, statement: Statement) -> dict[Key, str]:
         """Views that exist for a question about all of them."""
-        every = statement.lists_all_schemas
-        names = sorted((*self.tables.names(), QUARANTINE))
-        own = [name for name in self.schemas if name in self.path or (every and name not in (SCHEMA_ALIAS, _MAIN))]
-        return {(schema, name): name for schema in own for name in names if _has(self.schemas[schema], name)}
+        path, every = self.path, statement.lists_all_schemas
+        found: dict[Key, str] = {}
+        for schema, shown in self.schemas.items():
+            if schema in path or (every and schema not in (SCHEMA_ALIAS, _MAIN)):
+                try:
+                    found |= {(schema, view): table for view, table in sorted(_views(shown)) if view not in ALIASES}
+                except LakeError as error:
+                    self.warnings.append(f"schema {schema} is left out: {error}")
+        return found
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -137,7 +141,7 @@ class Views:
     # What is in them
 
     def _pruned(self, statement: Statement, wanted: Mapping[Key, str]) -> dict[Key, pa.Table]:
-        """Files per view that survive the statement's filters; views that it does not scan keep all of theirs."""
+        """Files per view that survive the statement's filters, as far as DuckDB tells how it would run."""
         from tailrace.query.prune import surviving
 
         found = ((key, self.schemas[key[0]].snapshot(table)) for key, table in wanted.items())
@@ -145,7 +149,9 @@ class Views:
         if not large:
             return {}
         scanned = self._scans(statement, {key: seen.schema for key, seen in large.items()}) or {}
-        return {key: surviving(large[key].files, some) for key, some in scanned.items() if some}
+        if not statement.selects:
+            scanned = {key: some for key, some in scanned.items() if some}
+        return {key: surviving(large[key].files, some) for key, some in scanned.items()}
 
     def _scanned(self, statement: Statement, wanted: Mapping[Key, str]) -> set[str]:
         """Tables that the statement reads; a word of it may be called as a table and not be one."""
@@ -169,7 +175,7 @@ class Views:
             body = bodies.nothing(shown.columns(table))
         else:
             names = files["path"].to_pylist()
-            if self.tables.at(table) is not None and seen.root.is_local:
+            if shown.is_old(table) and seen.root.is_local:
                 require_files(seen.root, names)
             paths = map(seen.root.address, names)
             body = bodies.rows_of(paths, seen.schema, self.scope.condition)
@@ -203,5 +209,10 @@ class Views:
         self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
 
 
-def _has(shown: Shown, table: str) -> bool:
-    return shown.schema.name == DEFAULT_SCHEMA if table == QUARANTINE else shown.schema.holds(table)
+def _views(shown: Shown) -> Iterator[tuple[str, str]]:
+    """Views of a schema, and their tables."""
+    names = shown.names()
+    yield from ((name, name) for name in names)
+    yield from ((alias, table) for alias, table in ALIASES.items() if table in names)
+    if shown.schema.name == DEFAULT_SCHEMA:
+        yield QUARANTINE, QUARANTINE

@@ -134,7 +134,11 @@ def test_a_log_that_has_been_cut_off_says_so(moving: World) -> None:
 def test_a_file_that_is_gone_for_good_is_named(moving: World) -> None:
     root = moving.lake.table_root("first")
     active = set(snapshot(moving.lake, "first").files["path"].to_pylist())
-    gone = [path for path in Path(root.uri).glob("tp_partition=*/**/*.parquet") if str(path.relative_to(root.uri)) not in active]
+    gone = [
+        path
+        for path in Path(root.uri).glob("tp_partition=*/**/*.parquet")
+        if str(path.relative_to(root.uri)) not in active
+    ]
     assert len(gone) == 2
     for path in gone:
         path.unlink()

@@ -1,0 +1,216 @@
+"""Snapshots of schemas: whole files of the lake, kept under names of their own until the schema is refreshed.
+
+    <home>/snapshots/<workspace>/<schema>/snapshot.json          what holds: a run, and the tables it found
+    <home>/snapshots/<workspace>/<schema>/<run>/<table>.arrow    files and columns of each table then
+    <home>/snapshots/<workspace>/<schema>/tp_table=<table>/…     the files
+
+Replacing `snapshot.json` is the only step that changes what is read. Files are links where the lake is on the same
+disk, else copies; either way they stay when the lake deletes its own.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.core.errors import LakeError, one_line
+from tailrace.lake.lock import local_lock
+from tailrace.lake.paths import Lake, encode_value
+from tailrace.lake.place import STAGED, LocalPlace
+from tailrace.lake.runs import new_run_id
+from tailrace.lake.snapshot import Snapshot
+from tailrace.lake.steps import reached
+from tailrace.lake.versions import vacuumed
+
+STEPS = ("snapshot-staged", "snapshot-kept", "snapshot-listed", "object-staged", "snapshot-published", "snapshot-swept")
+"Of a refresh, at which a fault test can kill it."
+_POINTER = "snapshot.json"
+_LOCK = "lock"
+_COLUMNS = b"tailrace.columns"
+_BLOCK = 1 << 20
+Told = Callable[[int], None]
+"Is told the bytes of each file that has been kept."
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One table of a snapshot."""
+
+    table: str
+    version: int
+    rows: int
+    files: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refreshed:
+    """A schema as it was when it was refreshed."""
+
+    run: str
+    at: datetime
+    "UTC, without zone."
+    tables: tuple[Kept, ...]
+    before: str | None = None
+    "The run that held before: somebody may still read its files."
+
+    @property
+    def rows(self) -> int:
+        return sum(kept.rows for kept in self.tables)
+
+    @property
+    def size(self) -> int:
+        return sum(kept.size for kept in self.tables)
+
+
+def refreshed(lake: Lake, schema: str) -> Refreshed | None:
+    """What holds of a schema; None if it was never refreshed."""
+    place = _place(lake, schema)
+    try:
+        return msgspec.json.decode(place.read(_POINTER), type=Refreshed)
+    except FileNotFoundError:
+        return None
+    except msgspec.DecodeError as error:
+        raise _damaged(place.address(_POINTER), error) from None
+
+
+def kept_table(lake: Lake, schema: str, run: str, kept: Kept) -> Snapshot:
+    """One table as that run found it."""
+    place = _place(lake, schema)
+    name = _listing(run, kept.table)
+    try:
+        files = pa.ipc.open_file(place.read(name)).read_all()
+        columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(files.schema.metadata[_COLUMNS])))
+    except (FileNotFoundError, pa.ArrowException, KeyError, TypeError) as error:
+        raise _damaged(place.address(name), error) from None
+    return Snapshot(kept.table, place / _folder(kept.table), kept.version, columns, files)
+
+
+def _damaged(where: str, error: Exception) -> LakeError:
+    message = f"the snapshot cannot be read: {one_line(error)}"
+    hint = "`tailrace schema refresh` writes it anew"
+    return LakeError(message, code="lake.damaged-snapshot", where=where, hint=hint)
+
+
+def refresh(
+    lake: Lake, schema: str, tables: Sequence[Snapshot], command: str, told: Told = lambda _: None
+) -> Refreshed:
+    """Keep these files of these tables, all of them or none; what held before holds until then."""
+    place = _place(lake, schema)
+    with local_lock(place.path / _LOCK, f"schema {schema}", command):
+        before = _or_none(lake, schema)
+        now = Refreshed(
+            new_run_id(),
+            datetime.now(UTC).replace(tzinfo=None, microsecond=0),
+            tuple(map(_kept, tables)),
+            before.run if before else None,
+        )
+        for table in tables:
+            _keep(place, table, now.run, told)
+        reached("snapshot-listed")
+        place.put(_POINTER, msgspec.json.encode(now), now.run)
+        reached("snapshot-published")
+        _sweep(lake, schema, [run for run in (now, before) if run is not None])
+        reached("snapshot-swept")
+    return now
+
+
+def _or_none(lake: Lake, schema: str) -> Refreshed | None:
+    with suppress(LakeError):
+        return refreshed(lake, schema)
+    return None
+
+
+def _kept(table: Snapshot) -> Kept:
+    rows, size = (pc.sum(table.files.column(name)).as_py() or 0 for name in ("rows", "size"))
+    return Kept(table.table, table.version, rows, table.files.num_rows, size)
+
+
+def _keep(place: LocalPlace, table: Snapshot, run: str, told: Told) -> None:
+    folder = place / _folder(table.table)
+    names, sizes = (table.files.column(name).to_pylist() for name in ("path", "size"))
+    for name, size in zip(names, sizes, strict=True):
+        # A file's name is never given to another one: what is there is the same.
+        with suppress(FileNotFoundError):
+            if folder.size(name) == size:
+                told(size)
+                continue
+        try:
+            _bring(table, folder, name, run)
+        except FileNotFoundError:
+            raise vacuumed(table.root.address(name)) from None
+        reached("snapshot-kept")
+        told(size)
+    columns = {_COLUMNS: base64.b64encode(table.schema.serialize().to_pybytes())}
+    listed = table.files.replace_schema_metadata(columns)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, listed.schema) as writer:
+        writer.write_table(listed)
+    place.put(_listing(run, table.table), sink.getvalue().to_pybytes(), run)
+
+
+def _bring(table: Snapshot, folder: LocalPlace, name: str, run: str) -> None:
+    """A file of the lake under a name of its own, whole or not at all."""
+    path = folder.address(name)
+    staged = f"{path}.{run}{STAGED}"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    try:
+        if not table.root.is_local or not _linked(table.root.address(name), staged):
+            with table.root.open(name) as source, open(staged, "wb") as copy:
+                while block := source.read(_BLOCK):
+                    copy.write(block)
+        reached("snapshot-staged")
+        os.replace(staged, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(staged)
+        raise
+
+
+def _linked(path: str, other: str) -> bool:
+    """False where the disk is another one, or takes no links."""
+    try:
+        os.link(path, other)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _sweep(lake: Lake, schema: str, runs: Sequence[Refreshed]) -> None:
+    """Deletes what neither of the runs holds, and what those that died have left."""
+    place = _place(lake, schema)
+    held = {_POINTER, _LOCK}
+    for run in runs:
+        for kept in run.tables:
+            held.add(_listing(run.run, kept.table))
+            with suppress(LakeError):
+                files = kept_table(lake, schema, run.run, kept).files
+                held.update(f"{_folder(kept.table)}/{name}" for name in files.column("path").to_pylist())
+    gone = [name for name in place.walk() if name not in held]
+    place.delete(gone)
+    for directory in {os.path.dirname(name) for name in gone}:
+        with suppress(OSError):  # not empty
+            os.removedirs(place.address(directory))
+
+
+def _place(lake: Lake, schema: str) -> LocalPlace:
+    """On this machine, also where the lake is not: SQL does not tell upper case from lower."""
+    return LocalPlace(f"{lake.home}/snapshots/{encode_value(lake.workspace)}/{encode_value(schema.lower())}")
+
+
+def _folder(table: str) -> str:
+    return f"tp_table={encode_value(table)}"
+
+
+def _listing(run: str, table: str) -> str:
+    return f"{run}/{encode_value(table)}.arrow"
