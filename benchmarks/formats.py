@@ -3,15 +3,18 @@
     python benchmarks/formats.py --rows 200000 --runs 3 --only json,jsonl
 
 Runs of both alternate; medians are reported. What both read is compared: rows, and the sum of the sizes (a test
-compares all values). DuckDB is connected before the clock starts, as a worker's own connection is. Only Tailrace finds
-out where each line stands, and whether there are fields without a column.
+compares all values). DuckDB is connected before the clock starts, as a worker's own connection is, and both run with
+the memory settings of a worker. Only Tailrace finds out where each line stands, and whether there are fields without
+a column.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +31,7 @@ from tailrace.core import Table
 from tailrace.formats import decoder
 from tailrace.formats.base import Batch
 from tailrace.formats.stream import open_streams
+from tailrace.pipeline.jvm import WORKERS_MEMORY
 
 Sums = tuple[int, int]
 "Rows, and the sum of `size` where there is such a column."
@@ -102,6 +106,12 @@ def compared(job: Job, path: Path, runs: int) -> report.Result:
     }
 
 
+def as_a_worker() -> None:
+    """Begins again with the memory settings of a worker, which allocators read once."""
+    if any(os.environ.get(name) != value for name, value in WORKERS_MEMORY.items()):
+        os.execve(sys.executable, [sys.executable, *sys.argv], os.environ | WORKERS_MEMORY)
+
+
 def main() -> None:
     """Measure what the command line names, keep the rest, write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -124,4 +134,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    as_a_worker()
     main()

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from tailrace.formats.grok_patterns import standard_patterns
 from tailrace.formats.regex_tree import Node, mask, parse
@@ -59,6 +60,7 @@ class Split:
     "Characters that a line must not have."
 
 
+@lru_cache(maxsize=64)
 def split(text: str) -> Split | None:
     """The expression cut so that a line splits in one way at most; None if that leaves it whole."""
     # Without the other two kinds of quotes in a line, a quoted string is one between double quotes.

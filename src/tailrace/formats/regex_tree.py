@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 OTHER = 1 << 128
 "Stands for every character outside ASCII."
@@ -66,6 +67,7 @@ class Node:
                 yield from node.captures()
 
 
+@lru_cache(maxsize=256)
 def parse(text: str) -> Node:
     """The whole expression as one group. It must be valid: compile it first."""
     parser = _Parser(text)
@@ -218,6 +220,7 @@ _OPENINGS = {
 }
 
 
+@lru_cache(maxsize=256)
 def _set_chars(text: str) -> tuple[int, bool]:
     """The characters of `[...]`; and whether they are more than there are, because its syntax is unusual."""
     body = text[1:-1]

@@ -187,7 +187,7 @@ class Driver:
         env["SPARK_CONNECT_MODE"] = "0"
         env["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(Path(self._info.name, "gateway"))
         env.setdefault("PYSPARK_PYTHON", sys.executable)
-        for name, value in _WORKERS_MEMORY.items():
+        for name, value in WORKERS_MEMORY.items():
             env.setdefault(name, value)
         if not self.settings.direct:
             env["JAVA_HOME"] = str(launcher_home(self.java, cache_directory()))
@@ -204,7 +204,7 @@ class Driver:
 
 # Blocks of a few MB come and go in the workers, who inherit this: giving each back to the kernel and taking it anew,
 # 4 kB at a time, was an eighth of their time. So both allocators keep what they have, in huge pages where there are.
-_WORKERS_MEMORY = {
+WORKERS_MEMORY = {
     "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
     "MALLOC_MMAP_THRESHOLD_": str(256 << 20),
     "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
