@@ -43,6 +43,14 @@ CASES = [
     Case(2, ("collect", "nobody.*"), "error[usage"),
     Case(2, ("partition", "delete", "web"), "error[usage"),
     Case(3, COLLECT, "error[config", config='partition "nginx_access_log" "web" {'),
+    *(
+        Case(3, COLLECT, f"test.tpc:2:{place}", GOOD, WEB.replace("paths", f"{line}\n paths"))
+        for place, line in (
+            ("33: file_layout: unknown pattern 'YAER'", "file_layout = `%{YAER:year}`"),
+            ("54: missing )", "format = { type = `regex`, layout = `(?<x>a` }"),
+            ("26: the layout names no field", "format = `- -`"),
+        )
+    ),
     Case(3, ("config", "validate"), "error[config", config='partition "no_such_table" "x" {\n source "file" {}\n}\n'),
     Case(4, (*COLLECT, "--max-errors", "0"), "1 quarantined", GOOD + "bad line\n"),
     Case(5, COLLECT, "nowhere", config=WEB.replace("LOGS", "/nowhere/at/all")),

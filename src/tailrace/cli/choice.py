@@ -100,6 +100,7 @@ def _configured(config: Config, selectors: tuple[str, ...], context: Context) ->
     from tailrace.cli.hints import BEGIN
     from tailrace.cli.layers import searched
     from tailrace.config import require_available, select
+    from tailrace.pipeline.check import check_patterns
 
     specs = select(config, selectors)
     if not specs:
@@ -108,6 +109,7 @@ def _configured(config: Config, selectors: tuple[str, ...], context: Context) ->
     for spec in specs:
         for source in spec.sources:
             require_available(source)
+    check_patterns(config, specs)
     return specs
 
 

@@ -67,6 +67,7 @@ CODES = {
     "config.start": "The pattern that begins a record of several lines cannot be read.",
     "config.layout": "A layout cannot be read.",
     "config.bad-layout": "A `file_layout` cannot be read.",
+    "config.layout-name": "A `file_layout` captures a date under a name that means none (a warning).",
     "config.slow-layout": "A `file_layout` takes too long to match a path.",
     # what works otherwise than expected
     "config.no-effect": "Something is taken but does nothing (a warning).",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from tailrace.config.attributes import NOT_COLLECTED, checked, filled, not_active, require
 from tailrace.config.declare_sources import KIND_SYNONYMS, KINDS, SOURCE
 from tailrace.config.formats import Formats
+from tailrace.config.layout_names import warn_of_names
 from tailrace.config.locations import locations
 from tailrace.config.model import ConnectionSpec, SourceSpec
 from tailrace.config.names import Names
@@ -84,6 +85,9 @@ class Sources:
         if not declared.active:
             not_active(self.report, place, f"source {kind}", NOT_COLLECTED)
         args = {attr: value for attr, value in values.items() if attr not in SOURCE}
+        if isinstance(layout := args.get("file_layout"), str):
+            own = args.get("patterns")
+            warn_of_names(layout, own if isinstance(own, Mapping) else {}, settings["file_layout"], self.report)
         return SourceSpec(
             kind=kind,
             name=name or kind,

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core import ConfigError
+from tailrace.core.errors import PatternError
 from tailrace.formats.base import Positions, Stream, growing
 from tailrace.formats.grok import checked_start
 from tailrace.formats.line_texts import texts_of
@@ -24,8 +24,10 @@ class Starts:
         try:
             pc.match_substring_regex(pa.array([""]), checked_start(pattern))
         except pa.ArrowInvalid:
-            raise ConfigError(
+            raise PatternError(
                 f"the pattern '{pattern}' cannot tell where a record begins",
+                pattern=pattern,
+                at=0,
                 code="config.start",
                 hint="lookaround and back references are not possible here",
             ) from None

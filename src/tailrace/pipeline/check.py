@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tailrace.config.inside import character_place
 from tailrace.config.model import Config, PartitionSpec, SourceSpec
 from tailrace.config.places import ConfigErrors, Outline, Problem, Where
-from tailrace.config.tables import tables_for
+from tailrace.config.tables import table_name, tables_for
 from tailrace.core import ConfigError, Format, Grok, Layout, Regex, Table
 from tailrace.core.errors import PatternError
 from tailrace.formats import field_names
@@ -40,14 +40,29 @@ def _all(config: Config) -> Iterator[Problem]:
                 yield from checks.partition(table, spec, learns=True)
         except ConfigError:  # a column of an unknown type
             continue
+    for source in config.sources:
+        yield from checks.layout_of_files(source)
     for named in config.formats:
         yield from checks.format(named.format, named.where)
+    for declared in config.tables:
+        if declared.format is not None:
+            yield from checks.format(declared.format, declared.where)
+
+
+def check_patterns(config: Config, specs: Iterable[PartitionSpec]) -> None:
+    """Raise what is wrong with layouts and formats of these partitions: no source has to be asked for that."""
+    checks = Checks(config)
+    found = {(p.place, p.message): p for spec in specs for p in checks.patterns(spec)}
+    _raise_any([found[key] for key in sorted(found)])
 
 
 def check_expressions(table: Table, spec: PartitionSpec, config: Config | None = None) -> None:
     """Raise what is wrong with a partition whose table is known to the last column."""
     checks = Checks(config or Config())
-    problems = [*checks.partition(table, spec, learns=False), *checks.transforms(table, [spec])]
+    _raise_any([*checks.partition(table, spec, learns=False), *checks.transforms(table, [spec])])
+
+
+def _raise_any(problems: list[Problem]) -> None:
     if len(problems) == 1:
         raise problems[0]
     if problems:
@@ -64,16 +79,23 @@ class Checks:
         self._sound: set[tuple[object, ...]] = set()
 
     def partition(self, table: Table, spec: PartitionSpec, *, learns: bool) -> Iterator[Problem]:
-        """Formats, `tp_index` and filter; `learns`: fields that map themselves may become columns yet."""
-        for source in spec.sources:
-            yield from self._layout_of_files(source)
-            if source.format is not None:
-                yield from self.format(source.format, source.where)
+        """Patterns, `tp_index` and filter; `learns`: fields that map themselves may become columns yet."""
+        yield from self.patterns(spec)
         if spec.tp_index is not None and not (learns and table.map_fields):
             yield from self._index(table, spec, spec.tp_index)
         if spec.filter is not None:
             globs = tuple(table.map_fields) if learns else ()
             yield from self._problems(self._filter(spec.filter, table, globs), "filter", spec.where, "filter")
+
+    def patterns(self, spec: PartitionSpec) -> Iterator[Problem]:
+        """Layouts of paths, and formats: those of the sources, else what a `table` block says."""
+        declared = self.config.table(table_name(spec.table))
+        for source in spec.sources:
+            yield from self.layout_of_files(source)
+            if source.format is not None:
+                yield from self.format(source.format, source.where)
+            elif declared is not None and declared.format is not None:
+                yield from self.format(declared.format, declared.where)
 
     def _index(self, table: Table, spec: PartitionSpec, name: str) -> Iterator[Problem]:
         from tailrace.pipeline.binding import index_fault
@@ -103,12 +125,20 @@ class Checks:
 
         if isinstance(fmt, Grok | Regex):
             yield from self._tried(lambda: expressions_of(fmt), near)
+            if fmt.start is not None:
+                yield from self._start(fmt.start, near)
         elif isinstance(fmt, Layout):
             yield from self._tried(lambda: parse_layout(fmt), near)
 
-    def _layout_of_files(self, source: SourceSpec) -> Iterator[Problem]:
+    def _start(self, pattern: str, near: Where) -> Iterator[Problem]:
+        from tailrace.formats.multiline import Starts
+
+        yield from self._tried(lambda: Starts(pattern), near)
+
+    def layout_of_files(self, source: SourceSpec) -> Iterator[Problem]:
+        """A `file_layout`, or one of its `patterns`, that cannot be read."""
         layout, patterns = source.args.get("file_layout"), source.args.get("patterns")
-        if source.kind == "file" and isinstance(layout, str):
+        if isinstance(layout, str):
             from tailrace.sources.layout import compile_layout
 
             own = {str(name): str(text) for name, text in patterns.items()} if isinstance(patterns, dict) else {}

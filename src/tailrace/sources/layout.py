@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _PLAIN = re.compile(r"[\w/.=-]*")
 _TOKEN = re.compile(r"%\{(\w+)(?::(\w+))?(?::\w+)?\}")
 _BEGINNING = re.compile(r"(?:\(\?:|[(^])*")
+_GLOB_HINT = "a layout is grok, not a glob: write %{DATA} for *"
+_ESCAPE_HINT = "put a backslash before a sign that is meant as it stands, such as \\( or \\["
 _SECONDS_PER_PATH = 1.0
 "Users' patterns may backtrack without end; a path never needs this long."
 _MOST_DAYS = 400
@@ -196,11 +198,14 @@ def _check(what: str, text: str, own: Mapping[str, str]) -> None:
     for at in (m.start() for m in re.finditer(r"%\{", text)):
         token = _TOKEN.match(text, at)
         if token is None:
-            raise _wrong(what, text, at, "a token that is not %{PATTERN} or %{PATTERN:name}")
+            problem = "a token that is not %{PATTERN} or %{PATTERN:name}"
+            raise _wrong(what, text, at, problem, r"write \%\{ for the signs themselves")
         if token[1] not in own and token[1] not in PATTERNS:
             guess = nearest(token[1], [*own, *PATTERNS])
             remedy = f"did you mean '{guess}'?" if guess else "define it in `patterns`"
             raise _wrong(what, text, at, f"unknown pattern '{token[1]}'", remedy)
+        if token[2] and not token[2].isidentifier():
+            raise _wrong(what, text, token.start(2), f"'{token[2]}' is not a name", "a name begins with a letter")
     # Tokens become as many letters, so that positions in the error are positions in the text.
     skeleton = _TOKEN.sub(lambda m: "x" * len(m[0]), text)
     # Most layouts are tokens and names: nothing in them can be wrong, and the library takes long to import.
@@ -211,7 +216,7 @@ def _check(what: str, text: str, own: Mapping[str, str]) -> None:
     try:
         regex.compile(skeleton)
     except regex.error as error:
-        hint = "a layout is grok, not a glob: write %{DATA} for *" if text.startswith("*") else None
+        hint = _GLOB_HINT if text.startswith("*") else _ESCAPE_HINT
         raise _wrong(what, text, error.pos or 0, str(error.msg), hint) from None
 
 
@@ -220,7 +225,7 @@ def _refuse_recursion(name: str, own: Mapping[str, str]) -> None:
     while todo:
         uses = {m[1] for m in _TOKEN.finditer(own.get(todo.pop(), ""))} & own.keys()
         if name in uses:
-            raise _wrong(f"pattern '{name}'", own[name], 0, "it contains itself")
+            raise _wrong(f"pattern '{name}'", own[name], 0, "it contains itself", "spell it out")
         todo.extend(uses - inside)
         inside |= uses
 
