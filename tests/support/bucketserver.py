@@ -29,6 +29,8 @@ class BucketServer:
     faults: dict[str, list[int | tuple[str, float]]] = field(default_factory=dict)
     list_faults: list[int | tuple[str, float]] = field(default_factory=list)
     "The same for listings of anything."
+    only: str = ""
+    "The only bucket that there is; any name will do where this is empty."
     delay: float = 0.0
     page: int = 1000
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
@@ -125,7 +127,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         url = urlsplit(self.path)
         query = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
-        key = unquote(url.path).lstrip("/").partition("/")[2]
+        name, _, key = unquote(url.path).lstrip("/").partition("/")
         headers = {name.lower(): value for name, value in self.headers.items()}
         self.bucket.requests.append((key, query, headers))
         self.bucket._at_once += 1
@@ -139,7 +141,10 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(action[1])
             action = None
         with suppress(ConnectionError):
-            self._serve(key, query, headers, action)
+            if self.bucket.only in ("", name):
+                self._serve(key, query, headers, action)
+            else:
+                self._answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
         self.bucket._at_once -= 1
 
     def _serve(

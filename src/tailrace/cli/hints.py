@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import click
 
 from tailrace.cli.options import Context
@@ -30,4 +32,6 @@ def hint_for(code: str, message: str) -> str | None:
         words in message for words in ("access denied", "credentials", "role", "profile")
     ):
         return "`tailrace connection test` tells who you are and what may be read"
+    if code == "source.gone" and re.search("no such (bucket|container)", message):
+        return "check its name in the configuration; `tailrace connection test` tells who you are and what may be read"
     return _HINTS.get(code)

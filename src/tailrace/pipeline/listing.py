@@ -141,15 +141,28 @@ class Listing:
                 self.found.setdefault(item.uri, Wanted(item, number))
                 # As it goes: whoever watches sees a long listing grow.
                 self.report.discovered = len(self.found)
+        if held:
+            for item in unreadable:
+                self._note([item], nothing_else=False)
+            return
+        # Of a bucket that is not there each day is not there: once is enough.
+        alike: dict[tuple[str, str, str], list[Unreadable]] = {}
         for item in unreadable:
-            self._note(item, nothing_else=not held)
+            alike.setdefault((item.uri, item.code, item.reason), []).append(item)
+        for items in alike.values():
+            self._note(items, nothing_else=True)
 
-    def _note(self, item: Unreadable, *, nothing_else: bool) -> None:
+    def _note(self, items: Sequence[Unreadable], *, nothing_else: bool) -> None:
         """What may lie behind it: if a moment later it may be seen, or the source as a whole cannot be listed."""
-        trouble = Trouble(item.location, item.reason, item.code)
+        first = items[0]
+        # All of them are directories of one bucket, if there are several.
+        place = min((item.location for item in items), key=len)
+        while not all(item.location.startswith(place) for item in items):
+            place = place[: place.rstrip("/").rfind("/") + 1]
+        trouble = Trouble(place or first.uri, first.reason, first.code)
         self.report.troubles.append(trouble)
-        if item.hides is not None and (item.transient or nothing_else):
-            self.hidden.append((item.hides, trouble))
+        if first.transient or nothing_else:
+            self.hidden.extend((item.hides, trouble) for item in items if item.hides is not None)
 
 
 def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: PartitionReport, lake: Lake) -> Listed:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
+from functools import reduce
 
 from tailrace.config.model import Config, PartitionSpec
 from tailrace.config.tables import tables_for
@@ -88,7 +89,9 @@ def survey(
 
 
 def _tell_hidden(listed: Listed, spec: PartitionSpec) -> None:
-    for days, trouble in listed.hidden:
+    for trouble in {id(trouble): trouble for _, trouble in listed.hidden}.values():
+        ranges = [days for days, behind in listed.hidden if behind is trouble]
+        days = reduce(TimeRange.joined, ranges)
         if days.start is None or days.end is None:
             what = "the days that it may hold"
         else:

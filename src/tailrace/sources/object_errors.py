@@ -13,6 +13,7 @@ _STATUS = re.compile(r"status code: (\d{3})|HTTP status \w+ error \((\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>|\"reason\": ?\"(\w+)\"")
 _NO_METADATA = re.compile(r"169\.254\.169\.254|metadata\.google\.internal")
 _DENIED_CODES = ("AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
+_CONTAINERS = {"NoSuchBucket": "bucket", "ContainerNotFound": "container", "FilesystemNotFound": "container"}
 _BROKE = "the connection broke"
 _CLASSES = {"FileNotFoundError": GONE, "PermissionDeniedError": DENIED, "UnauthenticatedError": DENIED}
 _TRIES = 4
@@ -29,9 +30,15 @@ def told(error: BaseException) -> tuple[str, str]:
     code = _CLASSES.get(type(error).__name__, IO)
     if name in _DENIED_CODES or status in ("401", "403"):
         code = DENIED
-    elif name in ("NoSuchKey", "NoSuchBucket", "404") or status == "404":
+    elif name in ("NoSuchKey", "404", *_CONTAINERS) or status == "404":
         code = GONE
     return _words(code, name, status, text), code
+
+
+def told_of_listing(error: BaseException) -> tuple[str, str]:
+    """The same where no object was asked for, so that none can be missing."""
+    reason, code = told(error)
+    return reason.replace("no such object", "no such bucket or container"), code
 
 
 def pause_after_break(error: Exception, tries: int) -> bool:
@@ -54,7 +61,7 @@ def _words(code: str, name: str, status: str, text: str) -> str:
     if code == DENIED:
         return f"access denied{answer}"
     if code == GONE:
-        return ("no such bucket" if name == "NoSuchBucket" else "no such object") + answer
+        return f"no such {_CONTAINERS.get(name, 'object')}{answer}"
     if said:
         return f"the server answered{answer}"
     if re.search("timed ?out", text, re.IGNORECASE):

@@ -11,11 +11,11 @@ from itertools import count, islice
 
 from tailrace.config.model import Location
 from tailrace.core import TimeRange
-from tailrace.sources.base import IO, SPECIAL, Unreadable
+from tailrace.sources.base import GONE, IO, SPECIAL, Unreadable
 from tailrace.sources.buckets import Bucket, Entry, OddName
 from tailrace.sources.key_ranges import EVER, KeyRange, Spelling, dated, is_padded, starting_with
 from tailrace.sources.layout import Layout, PathMatch
-from tailrace.sources.object_errors import pause_after_break, told
+from tailrace.sources.object_errors import pause_after_break, told, told_of_listing
 from tailrace.sources.object_keys import fits, matched
 from tailrace.sources.object_walk import Trunk, Walk
 
@@ -160,8 +160,9 @@ class Listing:
 
     def _note(self, directory: str, error: Exception | None, days: TimeRange = EVER) -> None:
         odd = ("holds a name that cannot be asked for, such as `a//b`", SPECIAL)
-        reason, code = odd if error is None else told(error)
-        place, hides = f"{self.root}{directory}", None if error is None else days
+        reason, code = odd if error is None else told_of_listing(error)
+        # A directory cannot be missing: it is the bucket that is.
+        place, hides = self.root if code == GONE else f"{self.root}{directory}", None if error is None else days
         self._failed.append(Unreadable(place, f"cannot be listed: {reason}", self.root, code, hides))
 
 

@@ -19,7 +19,7 @@ from tailrace.sources.base import SPECIAL, Found, Given, Skipped, Unreadable
 from tailrace.sources.buckets import Bucket, Entry, ObstoreBucket, OddName, is_exact
 from tailrace.sources.key_ranges import starting_with
 from tailrace.sources.layout import Layout, PathMatch, layout_given
-from tailrace.sources.object_errors import told
+from tailrace.sources.object_errors import told, told_of_listing
 from tailrace.sources.object_listing import Listing
 from tailrace.sources.object_reader import ObjectReader
 
@@ -102,7 +102,7 @@ class ObjectSource:
             except SourceError as error:
                 problem = error.message
             except Exception as error:
-                problem = f"cannot be listed: {told(error)[0]}"
+                problem = f"cannot be listed: {told_of_listing(error)[0]}"
             yield f"{self._root(place.container)}{place.prefix}", problem
 
     def _discover(self, place: Location, window: TimeRange, skipped: dict[str, tuple[int, str]]) -> Iterator[Found]:

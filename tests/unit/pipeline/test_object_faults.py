@@ -11,6 +11,8 @@ from bucketserver import BucketServer, serving
 from inboxes import lines
 from world import World
 
+from tailrace.cli.hints import hint_for
+from tailrace.cli.summary import exit_code
 from tailrace.core import TimeRange
 from tailrace.pipeline.job import UnitResult
 from tailrace.pipeline.report import PartitionReport
@@ -156,6 +158,33 @@ def test_a_server_that_is_not_there_is_told_and_nothing_is_settled(world: World,
     assert {t.code for t in report.troubles} == {"source.io"}
     server.list_faults = []
     assert collected(world).counts.stored == ROWS
+
+
+LAYOUTS = ("%{YEAR:year}/%{MONTHNUM:month}/%{MONTHDAY:day}/", "%{DATA:account}/%{YEAR:year}/%{MONTHNUM:month}/")
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("wrong", ["no such bucket", "access denied", "the server answered"])
+def test_what_is_wrong_with_a_whole_bucket_is_told_once(
+    layout: str, wrong: str, world: World, server: BucketServer
+) -> None:
+    config = (world.home / "config" / "test.tpc").read_text()
+    world.write_config(config.replace(LAYOUTS[0], layout).replace('"logs"', '"logs"\n prefix = "a/b/c/"'))
+    if wrong == "no such bucket":
+        server.only = "another"
+    else:
+        server.list_faults = [403 if wrong == "access denied" else 500] * 10_000
+    (report,) = world.collect()
+    (trouble,) = report.troubles
+    scheme = "s3" if "connection = " in config else "gs"
+    below = "" if wrong == "no such bucket" else "a/b/c/"
+    assert trouble.where in {f"{scheme}://logs/{below}", f"{scheme}://logs/{below}{datetime.now().year}/"}
+    assert trouble.message.startswith(f"cannot be listed: {wrong}")
+    assert trouble.message.count("nothing of") == 1
+    hint = hint_for(trouble.code, trouble.message)
+    assert (hint is None) == (wrong == "the server answered")
+    assert "connection test" in (hint or "connection test")
+    assert exit_code([report], None) == 5
 
 
 def test_no_more_requests_at_a_time_than_said(world: World, server: BucketServer) -> None:

@@ -74,7 +74,8 @@ def test_odd_names() -> None:
 
 def test_what_is_not_there() -> None:
     (trouble,) = unreadable(source("nowhere").discover(EVER))
-    assert trouble.code == "source.gone"
+    assert (trouble.code, trouble.location) == ("source.gone", f"az://{ACCOUNT}/nowhere/")
+    assert trouble.reason == "cannot be listed: no such container (404, ContainerNotFound)"
     gone = Artifact(f"az://{ACCOUNT}/odd/none.log", 1, "v", "azure_blob_storage", "odd", "none.log")
     with pytest.raises(SourceError) as raised:
         source("odd").open(gone)
