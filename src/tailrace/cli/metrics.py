@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FILE_EVERY = 10.0
 "Seconds between two writings of the file while a collection goes on."
 _NEWEST = "newest_row_timestamp_seconds"
+_BUILD: Samples = {("build_info", (("version", __version__),)): 1.0}
 
 
 class Metrics:
@@ -30,7 +31,7 @@ class Metrics:
     def __init__(self, file: MetricsFile | None = None) -> None:
         self.file = file
         self._lock = threading.Lock()
-        self._samples: Samples = {("build_info", (("version", __version__),)): 1.0, ("config_valid", ()): 1.0}
+        self._samples: Samples = {**_BUILD, ("config_valid", ()): 1.0}
         self._unsaved: Samples = dict(self._samples)
         self._counted: dict[str, tuple[PartitionReport, Samples]] = {}
         self._saved = time.monotonic()
@@ -68,7 +69,8 @@ class Metrics:
         """Writes what is new to the file; if that fails, it is tried again with the next."""
         self._saved = time.monotonic()
         if self.file is not None and self.file.add(self._unsaved):
-            self._unsaved = {}
+            # Whoever writes says its version: that of the last one stays.
+            self._unsaved = dict(_BUILD)
 
     def _add(self, more: Samples) -> None:
         with self._lock:

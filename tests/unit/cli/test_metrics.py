@@ -16,6 +16,7 @@ from logfiles import access_lines, write
 from prometheus_client.parser import text_string_to_metric_families
 from world import World
 
+from tailrace import __version__
 from tailrace.cli.collecting import Collected
 from tailrace.cli.metric_text import METRICS, Samples, added, read_back, rendered
 from tailrace.cli.metrics import Metrics
@@ -114,6 +115,26 @@ def test_counters_in_a_file_go_on_from_run_to_run(world: World, logs: Path, tmp_
         assert told["rounds_total", (("result", "ok"),)] == number
         assert of_web(told, "newest_row_timestamp_seconds") == NEWEST
     assert [p.name for p in path.parent.iterdir()] == ["tailrace.prom"], "nothing is left beside it"
+
+
+def test_the_file_says_what_the_port_says(world: World, logs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "tailrace.prom"
+    path.write_text(rendered({("build_info", (("version", "0.0.1"),)): 1.0}))
+    metrics = Metrics(MetricsFile(path))
+    with metrics_server("127.0.0.1", 0, metrics.text) as address:
+        for number in (1, 2, 3):  # rounds of --watch
+            write(logs / f"{number}.log", access_lines(DAY, 24))
+            collect(world, metrics)
+            with urllib.request.urlopen(address) as answer:
+                served = parsed(answer.read().decode())
+            written = parsed(path.read_text())
+            assert written["build_info", (("version", __version__),)] == 1
+            lag = {key for key in served if key[0] == "lag_seconds"}
+            assert lag
+            assert {key: value for key, value in written.items() if key not in lag} == {
+                key: value for key, value in served.items() if key not in lag
+            }
+            assert all(written[key] == pytest.approx(served[key], abs=60) for key in lag)
 
 
 def test_a_file_is_replaced_whole_while_several_write(tmp_path: Path) -> None:
