@@ -123,7 +123,7 @@ def _watch(order: Order, ways: Ways, interval: float) -> NoReturn:
     from tailrace.cli.watching import Pace, Round, Watch, go_on
 
     summary = RoundSummary(ways.context, ways.output, ways.max_errors)
-    with LazySession(session_options(ways.context)) as spark:
+    with LazySession(session_options(ways.context), ways.interrupts) as spark:
         watch = Watch(order, ways.context, spark, ways.interrupts)
 
         def tell(done: Round) -> None:
@@ -143,7 +143,7 @@ def _collect_once(order: Order, ways: Ways) -> int:
     from tailrace.cli.summary import exit_code, note_nothing_found, print_summary
 
     context, began = ways.context, time.monotonic()
-    with LazySession(session_options(context)) as spark:
+    with LazySession(session_options(context), ways.interrupts) as spark:
         plan = plan_for(order, context)
         with ways.progress() as progress:
             collected = collect(plan, spark, ways.interrupts, progress)

@@ -81,7 +81,7 @@ def command(context: Context) -> None:
     home = context.home_path / "demo"
     context = replace(context, home=str(home), config_path=(str(home / "config"),), workspace="default")
     began = time.monotonic()
-    with Interrupts() as interrupts, LazySession(session_options(context)) as spark:
+    with Interrupts() as interrupts, LazySession(session_options(context), interrupts) as spark:
         _fresh(home)
         logs = home / "logs"
         write_samples(logs, now())

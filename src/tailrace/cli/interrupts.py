@@ -18,6 +18,8 @@ PATIENCE = 10.0
 "Seconds after the first signal."
 EXIT_CODE = 130
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_AGAIN = 0.02
+"Seconds until a signal that came at a bad moment is looked at again."
 _SHOW_CURSOR = "\x1b[?25h"
 
 
@@ -26,6 +28,7 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.came = False
+        self._raised = False
         self._stop: Callable[[], None] | None = None
         self._before: dict[int, Any] = {}
         self._wakeup = -1
@@ -36,6 +39,7 @@ class Interrupts:
             # What runs in the background of a shell is deaf to Ctrl-C, and stays so.
             heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
             self._before = {number: signal.signal(number, self._handle) for number in heeded}
+            self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._raise)
             # Whatever the main thread is doing, what a signal writes is read at once.
             reader, self._writer = socket.socketpair()
             self._writer.setblocking(False)
@@ -44,6 +48,8 @@ class Interrupts:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self._before:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self._writer is not None:
@@ -56,8 +62,7 @@ class Interrupts:
         """Within the block the first signal calls this, instead of raising KeyboardInterrupt wherever it is."""
         self._stop = stop
         try:
-            if self.came:
-                raise KeyboardInterrupt
+            self.heed()
             yield
         finally:
             self._stop = None
@@ -71,13 +76,35 @@ class Interrupts:
         finally:
             self._stop = None
 
-    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+    def heed(self) -> None:
+        """After a block in which they were held."""
+        if self.came:
+            self._raised = True
+            raise KeyboardInterrupt
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
         first, self.came = not self.came, True
         if not first:
             return
         if self._stop is None:
+            self._raise(number, frame)
+        else:
+            self._stop()
+
+    def _raise(self, _number: int, frame: FrameType | None) -> None:
+        """Not in the middle of an import or of tidying up: what is raised there may be lost, or count as not handled.
+
+        Python only prints what finalizers and callbacks of references raise, and those of the import system are such.
+        And where text is executed, as for every dataclass, it remembers a KeyboardInterrupt and in the end dies of it
+        by SIGINT, whatever was made of it since.
+        """
+        if self._stop is not None or self._raised:
+            return
+        if _is_bad_moment(frame):
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN)
+        else:
+            self._raised = True
             raise KeyboardInterrupt
-        self._stop()
 
 
 def _watch(reader: socket.socket) -> None:
@@ -95,6 +122,17 @@ def _watch(reader: socket.socket) -> None:
             deadline = deadline or time.monotonic() + PATIENCE
             if signals > 1:
                 leave("interrupted twice")
+
+
+def _is_bad_moment(frame: FrameType | None) -> bool:
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name == "__del__" or code.co_filename.startswith("<frozen importlib"):
+            return True
+        if code.co_filename.endswith(("weakref.py", "_weakrefset.py")):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _nothing() -> None:

@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tailrace.cli.interrupts import Interrupts
     from tailrace.pipeline.options import SessionOptions
 
 
 class LazySession:
     """The JVM starts at once, before anything heavy is imported; the session is made when a job asks for it."""
 
-    def __init__(self, options: SessionOptions) -> None:
+    def __init__(self, options: SessionOptions, interrupts: Interrupts | None = None) -> None:
+        from tailrace.cli.interrupts import Interrupts
         from tailrace.pipeline.hands import Hands
 
         self.options = options
+        self.interrupts = interrupts or Interrupts()
         self.hands = Hands()
         self.session: SparkSession | None = None
         self.lock = threading.Lock()
@@ -27,8 +30,11 @@ class LazySession:
     def _start(self) -> None:
         from tailrace.pipeline.session import start_driver
 
-        self.driver = start_driver(self.options)
-        self.stopped = False
+        # A process that nobody knows of would go on until its stdin closes.
+        with self.interrupts.held():
+            self.driver = start_driver(self.options)
+            self.stopped = False
+        self.interrupts.heed()
 
     def __enter__(self) -> LazySession:
         return self
@@ -48,12 +54,12 @@ class LazySession:
             self._start()
 
     def get(self) -> SparkSession:
-        from tailrace.core import TailraceError
+        from tailrace.core.errors import SparkError
         from tailrace.pipeline.session import open_session
 
         with self.lock:
             if self.stopped:
-                raise TailraceError("the session was stopped", code="spark.stopped")
+                raise SparkError("the session was stopped", code="spark.stopped")
             if self.session is None:
                 self.session = open_session(self.options, self.driver)
             return self.session
