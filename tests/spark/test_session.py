@@ -203,13 +203,14 @@ def test_impossible_setting_is_a_clear_error(marked: Path) -> None:
         try:
             open_session(SessionOptions("local[2]", home=options.home, conf={"spark.driver.memory": "lots"}))
         except TailraceError as error:
-            print(error.code, "|", error.hint)
+            print(error.exit_code, error.code, "|", error)
         """,
     )
     out, err = run.communicate(timeout=60)
     assert err == ""
-    assert out.startswith("spark.start | ")
+    assert out.startswith("5 spark.start | ")
     assert "Invalid maximum heap size" in out
+    assert str(marked / "logs" / "spark.log") in out
 
 
 def test_unknown_remote_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -114,7 +115,8 @@ def main() -> None:
     try:
         _run(sys.argv[1:])
     except TailraceError as error:
-        report(error)
+        with contextlib.suppress(BrokenPipeError):  # nobody reads it: the code still says it
+            report(error)
         sys.exit(error.exit_code)
     except click.exceptions.Exit as leave:
         sys.exit(leave.exit_code)

@@ -99,6 +99,13 @@ class LakeError(TailraceError):
     code = "lake"
 
 
+class SparkError(TailraceError):
+    """Java, or Spark on it, does not start or does not live: nothing can be collected."""
+
+    exit_code = 5
+    code = "spark"
+
+
 class LockedError(TailraceError):
     """Another process is changing the same partition."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tailrace.core.errors import LakeError, TailraceError, one_line
+from tailrace.core.errors import LakeError, SparkError, TailraceError, one_line
 
 JVM_DIED = "spark.jvm-died"
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
@@ -26,20 +26,20 @@ def spark_failure(failure: Exception, home: Path | None = None) -> TailraceError
     text = f"{type(failure).__name__}: {failure}"
     where = str(home / "logs" / "spark.log") if home else None
     if any(sign in text for sign in _WORKER_DIED):
-        return TailraceError(
+        return SparkError(
             "a worker process was killed or crashed",
             code="spark.worker-died",
             where=where,
             hint="most often memory ran out: free some, or use fewer workers with --master 'local[1]'",
         )
     if any(sign in text for sign in _JVM_DIED) or _CUT_OFF.fullmatch(text):
-        return TailraceError(
+        return SparkError(
             "Spark's JVM was killed or crashed",
             code=JVM_DIED,
             where=where,
             hint="if memory ran out: --spark-conf spark.driver.memory=2g; the log says more",
         )
-    return TailraceError(_gist(failure), code="spark.failed", where=where, hint="the log holds the whole story")
+    return SparkError(_gist(failure), code="spark.failed", where=where, hint="the log holds the whole story")
 
 
 def _gist(failure: Exception) -> str:

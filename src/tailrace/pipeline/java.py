@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.core.errors import TailraceError, UsageError
+from tailrace.core.errors import SparkError, UsageError
 
 OLDEST = 17
 _VECTOR = "jdk.incubator.vector"
@@ -51,18 +51,28 @@ def find_java(java_home: str | Path | None = None, env: Mapping[str, str] = os.e
             return _inspect(home, "; ".join([origin, *passed_over]))
         except _Unusable as reason:
             passed_over.append(f"{origin}: {reason}")
-    raise TailraceError(
+    raise SparkError(
         "no Java found" + (f" ({'; '.join(passed_over)})" if passed_over else ""),
         code="java.missing",
         hint=_HINT,
     )
 
 
-def launcher_home(java: Java, cache: Path) -> Path:
-    """The JAVA_HOME to give to Spark's own launcher: Java's, or a wrapper that drops the module it lacks."""
+def launcher_home(java: Java, cache: Path, otherwise: Path) -> Path:
+    """The JAVA_HOME to give to Spark's own launcher: Java's, or a wrapper that drops the module it lacks.
+
+    `otherwise` takes the wrapper where the cache cannot be written.
+    """
     if not java.lacks_vector:
         return java.home
-    home = cache / f"java-{java.version}"
+    try:
+        return _wrapper(java, cache)
+    except OSError:
+        return _wrapper(java, otherwise)
+
+
+def _wrapper(java: Java, folder: Path) -> Path:
+    home = folder / f"java-{java.version}"
     script = home / "bin" / "java"
     text = _WRAPPER.format(vector=_VECTOR, java=str(java.executable).replace("'", "'\\''"))
     if not script.exists() or script.read_text() != text:

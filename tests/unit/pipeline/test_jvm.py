@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.core.errors import TailraceError
-from tailrace.pipeline.jvm import Driver, rotated_log
+from tailrace.core.errors import SparkError
+from tailrace.pipeline.jvm import Driver
+from tailrace.pipeline.jvm_log import rotated_log
 from tailrace.pipeline.options import SessionOptions, settle
 
 # Writes port 258 and secret "abc" as Spark does, then waits for its stdin to close.
@@ -78,11 +79,60 @@ def _fields(given: SessionOptions) -> dict[str, object]:
 
 def test_dead_jvm_is_an_error_with_its_last_words(tmp_path: Path) -> None:
     driver = Driver.launch(settle(options(tmp_path, "echo 'Unrecognized option: -Xyz' >&2\nexit 1\n")))
-    with pytest.raises(TailraceError, match="ended with status 1") as caught:
+    with pytest.raises(SparkError) as caught:
         driver.join()
-    assert caught.value.code == "spark.start"
-    assert "Unrecognized option" in (caught.value.hint or "")
+    assert (caught.value.code, caught.value.exit_code) == ("spark.start", 5)
+    log = tmp_path / "home" / "logs" / "spark.log"
+    assert str(caught.value) == f"{log}: Spark's JVM ended with status 1 before it was ready: Unrecognized option: -Xyz"
+    assert "tailrace doctor" in (caught.value.hint or "")
     driver.close()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("kill -9 $$", "was killed by SIGKILL"),
+        ("echo 'Could not reserve enough space for 1048576KB object heap'; exit 1", "Could not reserve enough space"),
+        ("echo 'java.lang.OutOfMemoryError: unable to create native thread' >&2; exit 3", "OutOfMemoryError"),
+    ],
+)
+def test_jvm_without_memory(tmp_path: Path, script: str, words: str) -> None:
+    driver = Driver.launch(settle(options(tmp_path, script)))
+    with pytest.raises(SparkError, match=words) as caught:
+        driver.join()
+    assert "spark.driver.memory" in (caught.value.hint or "")
+    driver.close()
+
+
+def test_java_that_cannot_be_run(tmp_path: Path) -> None:
+    given = options(tmp_path, "")
+    program = tmp_path / "java" / "bin" / "java"
+    program.write_bytes(b"\x7fELF of another machine")
+    with pytest.raises(SparkError, match=r"bin/java cannot be started: Exec format error") as caught:
+        Driver.launch(settle(given))
+    assert (caught.value.code, caught.value.exit_code) == ("spark.start", 5)
+
+
+def test_what_java_said_is_told_where_no_log_can_be_kept(tmp_path: Path) -> None:
+    (tmp_path / "home").touch()
+    driver = Driver.launch(settle(options(tmp_path, "echo 'Unrecognized option: -Xyz' >&2\nexit 1\n")))
+    with pytest.raises(SparkError, match=r"before it was ready: Unrecognized option: -Xyz") as caught:
+        driver.join()
+    assert caught.value.where is None, "a place that is gone a moment later"
+    driver.close()
+
+
+def test_archive_survives_a_jvm_that_is_killed(tmp_path: Path) -> None:
+    settings = settle(options(tmp_path, f'case "$*" in *SharedArchiveFile*) kill -9 $$;; esac\n{ANSWERS}'))
+    probe = Driver.launch(settings)
+    probe.join()
+    probe.close(10)
+    probe.archive.path.parent.mkdir(parents=True, exist_ok=True)
+    probe.archive.path.write_bytes(b"good")
+    driver = Driver.launch(settings)
+    assert driver.join().port == 258
+    assert probe.archive.path.exists()
+    driver.close(10)
 
 
 def test_jvm_that_dies_of_its_archive_starts_again_without(tmp_path: Path) -> None:
@@ -107,7 +157,7 @@ def test_archive_survives_a_jvm_that_dies_of_something_else(tmp_path: Path) -> N
     driver.archive.path.parent.mkdir(parents=True, exist_ok=True)
     driver.archive.path.write_bytes(b"good")
     driver = Driver.launch(settings)
-    with pytest.raises(TailraceError):
+    with pytest.raises(SparkError):
         driver.join()
     driver.close()
     assert driver.archive.path.exists()
