@@ -47,8 +47,8 @@ CASES = [
         Case(3, COLLECT, f"test.tpc:2:{place}", GOOD, WEB.replace("paths", f"{line}\n paths"))
         for place, line in (
             ("33: file_layout: unknown pattern 'YAER'", "file_layout = `%{YAER:year}`"),
-            ("54: missing )", "format = { type = `regex`, layout = `(?<x>a` }"),
-            ("26: the layout names no field", "format = `- -`"),
+            ("61: missing )", "format = { type = `regex`, layout = `(?<x>a` }"),
+            ("27: the layout names no field", "format = `- -`"),
         )
     ),
     Case(3, ("config", "validate"), "error[config", config='partition "no_such_table" "x" {\n source "file" {}\n}\n'),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
-from commandline import Home
+from commandline import Home, ended, is_stopped, killed_afterwards, wait_for
 from logfiles import write
 from refusals import JSONL, WRONG, configure, counts, lines
 from world import World
@@ -28,3 +29,33 @@ def test_records_and_artifacts_in_one_commit(home: Home, tmp_path: Path) -> None
     changes = home.run("partition", "history", "events.p", "--output", "json").json()
     assert [change["change"] for change in changes] == ["replay", "collect"]
     assert home.query("select n from events order by n") == [{"n": n} for n in (1, 2, 3, 4, 5)]
+
+
+def test_twice_at_once(home: Home, tmp_path: Path) -> None:
+    """One wins, the other is told who holds the partition; every row is stored once."""
+    world, logs = World(home.path), tmp_path / "logs"
+    write(logs / "a.log", lines(1, 2, 3) + "bad\n")
+    configure(world, logs, WRONG)
+    world.collect()
+    configure(world, logs, JSONL)
+    replay = ("quarantine", "replay", "p", "--output", "json")
+    with killed_afterwards(home.start(*replay, TAILRACE_STOP_AT="replayed")) as first:
+        wait_for(lambda: is_stopped(first))
+        second = home.run(*replay)
+        assert (second.code, "error[lake.locked]" in second.err) == (6, True), second
+        assert f"process {first.pid}" in second.err
+        assert counts(world) == (0, 4)
+        first.send_signal(signal.SIGCONT)
+        done = ended(first)
+    assert done.code == 0, done
+    assert done.json()[0]["stored"] == 3
+    assert counts(world) == (3, 1)
+    # Nobody waits for anybody: whoever comes later finds nothing to do, or the door closed.
+    write(logs / "b.log", lines(*range(20, 60)))
+    configure(world, logs, WRONG)
+    world.collect()
+    configure(world, logs, JSONL)
+    both = [home.start(*replay) for _ in range(2)]
+    codes = sorted(ended(process).code for process in both)
+    assert codes in ([0, 0], [0, 6])
+    assert counts(world) == (43, 1)

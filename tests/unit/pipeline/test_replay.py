@@ -196,3 +196,28 @@ def test_a_dry_run_tells_the_same_and_leaves_nothing(world: World, tmp_path: Pat
     assert sorted(path for path in world.home.rglob("*") if path.is_file()) == before
     done = replayed(world)
     assert (looked.tried, looked.stored, looked.quarantined) == (done.tried, done.stored, done.quarantined) == (3, 2, 1)
+
+
+def test_duplicates_of_stored_rows_leave_the_quarantine_and_are_not_stored(tmp_path: Path) -> None:
+    """By `dedupe`: of rows that are stored, and of each other; what would be stored twice is counted as such."""
+    world, logs = World(tmp_path / "home"), tmp_path / "logs"
+    dedupe = 'dedupe = ["n"]\n  dedupe_window = "720h"'
+    write(logs / "good.log", lines(1, 2))
+    configure(world, logs, JSONL, more=dedupe)
+    assert world.collect()[0].counts.stored == 2
+    write(logs / "refused.log", lines(2, 3, 3, 4) + "bad\n")
+    configure(world, logs, WRONG, more=dedupe)
+    assert world.collect()[0].counts.quarantined == 5
+    configure(world, logs, JSONL, more=dedupe)
+    dry = replayed(world, dry_run=True)
+    assert (dry.tried, counts(world)) == (5, (2, 5))
+    report = replayed(world)
+    assert (report.tried, report.stored, report.duplicates, report.quarantined) == (5, 2, 2, 1)
+    assert world.query("select n from events order by n") == [(1,), (2,), (3,), (4,)]
+    assert counts(world) == (4, 1)
+    assert [row[3] for row in refused(world)] == [b"bad"]
+    again = replayed(world)
+    assert (again.stored, again.duplicates, counts(world)) == (0, 0, (4, 1))
+    # Nor does collecting bring them back.
+    assert world.collect()[0].counts.stored == 0
+    assert counts(world) == (4, 1)
