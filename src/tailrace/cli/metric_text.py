@@ -30,7 +30,9 @@ METRICS: Mapping[str, Metric] = {
     "rows_duplicate_total": Metric("counter", "Rows that are stored already, by the partition's `dedupe`."),
     "rows_quarantined_total": Metric("counter", "Records that could not be stored and are in tp_quarantine."),
     "rows_misfit_total": Metric("counter", "Of the stored rows, those with a value in tp_extra.tp_misfit."),
-    "artifacts_total": Metric("counter", "Artifacts read, by result: whole, partial (cut off) or failed."),
+    "artifacts_total": Metric(
+        "counter", "Artifacts read, by result: whole, partial (cut off), failed or kept as they were."
+    ),
     "artifact_bytes_total": Metric("counter", "Bytes of those artifacts as they lie at the source."),
     "written_files_total": Metric("counter", "Parquet files committed."),
     "written_bytes_total": Metric("counter", "Bytes of those files."),

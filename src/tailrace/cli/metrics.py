@@ -126,9 +126,10 @@ def _amounts(report: PartitionReport) -> Samples:
         "written_bytes_total": report.bytes,
     }
     results = {
-        "whole": report.done - report.failed - report.partial,
+        "whole": report.done - report.failed - report.partial - report.kept,
         "partial": report.partial,
         "failed": report.failed,
+        "kept": report.kept,
     }
     return {
         **{(name, labels): float(value) for name, value in amounts.items()},

@@ -83,6 +83,7 @@ def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str
     c = report.counts
     further = {
         "collected before": report.unchanged, "failed": report.failed, "cut off": report.partial,
+        "kept as they were": report.kept,
         "not matching file_layout": report.unmatched,
     }  # fmt: skip
     if report.interrupted:
@@ -92,7 +93,7 @@ def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str
             yield "artifacts", "none: no file matches"
         return
     more = "".join(f", {number:,} {what}" for what, number in further.items() if number)
-    yield "artifacts", f"{report.done - report.failed:,} of {report.discovered:,}{more}"
+    yield "artifacts", f"{report.done - report.failed - report.kept:,} of {report.discovered:,}{more}"
     rows = [
         f"{c.received:,} received", f"{c.stored:,} stored", f"{c.filtered:,} filtered",
         f"{c.out_of_range:,} out of range", f"{c.quarantined:,} quarantined",

@@ -119,6 +119,7 @@ class Known(NamedTuple):
     duplicates: int = 0
     at: datetime | None = None
     "When it was read."
+    out_of_range: int = 0
 
     @property
     def is_whole(self) -> bool:

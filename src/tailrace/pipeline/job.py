@@ -11,13 +11,16 @@ import msgspec
 from tailrace.config.model import PartitionSpec
 from tailrace.core import Artifact, Format, Table, TimeRange
 from tailrace.core.ranges import Ranges
+from tailrace.lake.ledger import Entry, Known
 from tailrace.lake.place import Place
 from tailrace.lake.unique import DAY, Key
 from tailrace.sources import Source
 from tailrace.sources.base import GONE
 
 Status = Literal["ok", "partial", "failed", "later"]
-"`later`: it changed while it was read; nothing is stored or noted, and the next run looks again."
+"`later`: it changed while it was read, or rows would be lost; nothing is stored or noted, the next run looks again."
+LOSES = "data.rows-would-go"
+"Why an artifact is left for later: rows that are stored would be refused."
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -61,6 +64,26 @@ def recipe_of(table: Table, fmt: Format, filter: str | None, key: Key | None) ->
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
+class Held(msgspec.Struct, frozen=True):
+    """What is stored of an artifact that is read again by another recipe, and what was not."""
+
+    rows: int
+    filtered: int
+    refused: int
+    "Quarantined, or out of range."
+
+    @classmethod
+    def of(cls, before: Known | Entry) -> Held:
+        """As the ledger knows it; where rows were left out as duplicates, they could be read."""
+        refused = before.quarantined + (before.out_of_range or 0)
+        return cls(before.rows + (before.duplicates or 0), before.filtered, refused)
+
+    def lost(self, now: Counts) -> int:
+        """Rows that were read before and would be refused now; those that a filter drops are not wanted."""
+        fewer = self.rows - now.stored - max(now.filtered - self.filtered, 0)
+        return max(min(fewer, now.quarantined + now.out_of_range - self.refused), 0)
+
+
 class KeptFile(msgspec.Struct, frozen=True):
     """A quarantine file that is gone through again; a bit per row says what becomes of it."""
 
@@ -82,6 +105,8 @@ class Unit(msgspec.Struct, frozen=True):
     attempt: int = 0
     kept: tuple[KeptFile, ...] = ()
     "Where the records of these artifacts are read from, if not from their sources."
+    held: tuple[Held | None, ...] = ()
+    "Per artifact, where fewer rows than that must not take their place; none: whatever comes does."
 
     @property
     def days(self) -> frozenset[date | None]:
@@ -130,6 +155,8 @@ class Outcome(msgspec.Struct):
     reason: str | None = None
     code: str | None = None
     "Of the source's error, if that is why it failed."
+    refusal: str | None = None
+    "The most frequent reason of records that were quarantined."
     members: list[str] = []
     mark: Mark | None = None
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import groupby
 
 from tailrace.core import Artifact
-from tailrace.pipeline.job import Unit
+from tailrace.pipeline.job import Held, Unit
 
 SMALLEST_UNIT = 32 << 20
 LARGEST_UNIT = 1 << 30
@@ -26,6 +26,8 @@ class Wanted:
 
     artifact: Artifact
     source: int
+    held: Held | None = None
+    "What it must not give less than."
 
     @property
     def cost(self) -> int:
@@ -57,7 +59,7 @@ def plan_groups(
     number = first_number
     for days in _days_together(ordered, size):
         for artifacts in _split(days, size):
-            unit = Unit(number, tuple(w.artifact for w in artifacts), tuple(w.source for w in artifacts))
+            unit = _unit(number, artifacts)
             units.append(unit)
             number += 1
         filled += sum(w.cost for w in days)
@@ -69,12 +71,17 @@ def plan_groups(
 
 def by_day(unit: Unit, first_number: int) -> list[Unit]:
     """A unit that failed, day by day: so that only the day at fault is rolled back."""
-    pairs = sorted(zip(unit.artifacts, unit.sources, strict=True), key=lambda p: _newest_first(p[0].day))
-    days = [list(some) for _, some in groupby(pairs, key=lambda p: p[0].day)]
-    return [
-        Unit(first_number + i, tuple(a for a, _ in day), tuple(s for _, s in day), unit.attempt + 1)
-        for i, day in enumerate(days)
-    ]
+    held = unit.held or [None] * len(unit.artifacts)
+    wanted = [Wanted(*each) for each in zip(unit.artifacts, unit.sources, held, strict=True)]
+    ordered = sorted(wanted, key=lambda w: _newest_first(w.artifact.day))
+    days = [list(some) for _, some in groupby(ordered, key=lambda w: w.artifact.day)]
+    return [_unit(first_number + i, day, unit.attempt + 1) for i, day in enumerate(days)]
+
+
+def _unit(number: int, wanted: Sequence[Wanted], attempt: int = 0) -> Unit:
+    held = tuple(w.held for w in wanted) if any(w.held for w in wanted) else ()
+    artifacts, sources = tuple(w.artifact for w in wanted), tuple(w.source for w in wanted)
+    return Unit(number, artifacts, sources, attempt, held=held)
 
 
 def _turn(day: date | None, reached: date | None) -> tuple[int, int]:

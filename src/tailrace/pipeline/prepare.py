@@ -18,7 +18,7 @@ from tailrace.lake.paths import Lake
 from tailrace.lake.table import stored_schema
 from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.infer import with_inferred
-from tailrace.pipeline.job import Job, key_of, recipe_of
+from tailrace.pipeline.job import Held, Job, key_of, recipe_of
 from tailrace.pipeline.listing import Listed, Listing, Taking
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.recognise import Recognised, Recognition
@@ -174,7 +174,9 @@ def still_to_read(
 
 
 def _from_where(item: Wanted, before: Known | None, asked: TimeRange, recipe: str) -> Wanted:
-    """Read on only where what was read before is as it would be read now."""
+    """Read on only where what was read before is as it would be read now; where not, none of it is to be lost."""
+    if before is not None and before.recipe != recipe and before.rows:
+        item = replace(item, held=Held.of(before))
     on = before is not None and before.recipe == recipe and before.status == "ok" and _covers(before, asked)
     return item if on or item.artifact.resume is None else whole(item)
 

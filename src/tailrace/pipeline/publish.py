@@ -103,6 +103,8 @@ class Publisher:
             why = f"{failed[0].uri}: {failed[0].reason}"
         elif not self.report.clean:
             why = "not everything could be read"
+        elif refused := self._all_refused():
+            why = refused
         elif not self.held:
             why = "the sources hold nothing in this range; `tailrace partition delete` deletes"
         else:
@@ -113,6 +115,17 @@ class Publisher:
             return
         message = f"nothing was overwritten, the earlier rows are kept: {why}"
         self.report.troubles.append(Trouble(self.report.name, message, "collect.not-overwritten"))
+
+    def _all_refused(self) -> str | None:
+        """Why there would be nothing in place of rows that are stored, if it is the records that are refused."""
+        outcomes = [outcome for _, _, result in self.held for outcome in result.outcomes]
+        before = [known for _, unit, _ in self.held for a in unit.artifacts if (known := self.known.get(a.key))]
+        bad = sum(o.counts.quarantined for o in outcomes)
+        more = bad > sum(known.quarantined for known in before) and any(known.rows for known in before)
+        if not more or any(o.counts.stored or o.counts.filtered for o in outcomes):
+            return None
+        reason = next((o.refusal for o in outcomes if o.refusal), "")
+        return f"all {bad:,} records would be refused ({reason})"
 
     def _lacks(self, artifact: Artifact, outcome: Outcome) -> bool:
         """Less can be read of it than is stored: rows would go that nothing comes for."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, time, timedelta
 
 import msgspec
@@ -17,7 +17,7 @@ from tailrace.formats.base import RAW_LIMIT
 from tailrace.lake.ledger import Entry
 from tailrace.lake.quarantine import Mask, Page, by_value, of_artifacts
 from tailrace.lake.sought import Sought
-from tailrace.pipeline.job import KeptFile, Unit, key_of, recipe_of
+from tailrace.pipeline.job import Held, KeptFile, Unit, key_of, recipe_of
 from tailrace.pipeline.kept import packed
 from tailrace.pipeline.listing import Listed
 from tailrace.pipeline.plan import Wanted
@@ -179,7 +179,8 @@ class Choice:
                 item = found.get(uri) or _asked_for(fact, number, listed)
                 recipe = recipe_of(table, listed.formats[item.source], spec.filter, key_of(spec)) if item else ""
                 if item is not None and gives_other(item.artifact, entry, recipe):
-                    choice.again.append((item, window))
+                    held = Held.of(entry) if entry.recipe != recipe and entry.rows else None
+                    choice.again.append((replace(item, held=held), window))
                     choice.meant[uri] = fact.alone + fact.apart
                     continue
                 _leave(report, uri, fact, item, number)

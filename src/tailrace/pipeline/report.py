@@ -36,6 +36,8 @@ class PartitionReport:
     done_bytes: int = 0
     failed: int = 0
     partial: int = 0
+    kept: int = 0
+    "Artifacts that are left as they were stored: fewer of their rows could be read now."
     unmatched: int = 0
     "Files that do not match `file_layout`."
     announced: bool = False
@@ -67,9 +69,10 @@ class PartitionReport:
             "artifacts": {
                 "discovered": self.discovered,
                 "unchanged": self.unchanged,
-                "collected": self.done - self.failed,
+                "collected": self.done - self.failed - self.kept,
                 "partial": self.partial,
                 "failed": self.failed,
+                "kept": self.kept,
                 "unmatched": self.unmatched,
                 "bytes": self.done_bytes,
             },

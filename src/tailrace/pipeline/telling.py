@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from tailrace.core import Artifact
 from tailrace.lake.ledger import Known
-from tailrace.pipeline.job import Outcome
+from tailrace.pipeline.job import LOSES, Outcome
 from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources.base import GONE
 
@@ -52,6 +52,11 @@ class Telling:
 
     def _missed(self, artifact: Artifact, outcome: Outcome) -> None:
         """Rotation takes files away at any time; whoever deleted one should know that it was not read."""
+        if outcome.code == LOSES:
+            self.report.kept += 1
+            message = f"{outcome.reason}; they are kept, and nothing new of it was stored"
+            hint = "mend the configuration; if it is meant so, `tailrace collect --overwrite` reads the range again"
+            self.report.troubles.append(Trouble(artifact.location, message, LOSES, hint))
         if outcome.code == GONE:
             message = "no such file any more: renamed or deleted after it was listed, and not read"
             hint = "if it was renamed, the next run reads it"

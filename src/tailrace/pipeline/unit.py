@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from dataclasses import replace
 from datetime import datetime, time
 from typing import BinaryIO, NamedTuple
@@ -14,7 +15,7 @@ from tailrace.formats.stream import open_streams
 from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.headway import TaskNotes
-from tailrace.pipeline.job import Counts, Job, Outcome, Unit, UnitResult
+from tailrace.pipeline.job import LOSES, Counts, Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.shape import Origin, Part, Shaper, held_bytes
 from tailrace.pipeline.tailing import Changed, FileReading
 from tailrace.pipeline.waste import QuarantineWriter
@@ -26,6 +27,8 @@ from tailrace.sources.base import GONE
 GATHER_ROWS = 16 * 1024
 GATHER_BYTES = 16 << 20
 LATER = "changed while it was read"
+MANY_REASONS = 100
+"Beyond so many kinds of them, further ones are not told."
 
 
 Place = tuple[int, str | None]
@@ -41,11 +44,10 @@ class _Broken(NamedTuple):
 
 
 class _Restart(Exception):
-    """Something large turned out corrupt after some of its rows had gone to the writer: begin again without it."""
+    """Something turned out corrupt, or worse than before, after rows of it had gone to the writer: begin without it."""
 
-    def __init__(self, place: Place, broken: _Broken) -> None:
-        super().__init__(broken.reason)
-        self.place = place
+    def __init__(self, broken: dict[Place, _Broken]) -> None:
+        super().__init__(next(iter(broken.values())).reason)
         self.broken = broken
 
 
@@ -63,7 +65,7 @@ def run_unit(job: Job, unit: Unit) -> UnitResult:
             return task.run()
         except _Restart as restart:
             task.discard()
-            broken[restart.place] = restart.broken
+            broken |= restart.broken
         except TailraceError as error:
             task.discard()
             return UnitResult(unit.number, error=str(error), hint=error.hint)
@@ -90,6 +92,8 @@ class Task:
         self.decoders = [decoder(job.table, fmt) for fmt in job.formats]
         self.notes = TaskNotes(job, unit)
         self.outcomes: list[Outcome] = []
+        self.reasons: list[Counter[str]] = [Counter() for _ in unit.artifacts]
+        "Per artifact, of records that are refused."
         self.parts: list[Part] = []
         self.rows = self.bytes = 0
         self.exposed: Place = (-1, None)
@@ -103,8 +107,23 @@ class Task:
             self.ahead.close()
             self.notes.close()
         self._flush()
+        for outcome, reasons in zip(self.outcomes, self.reasons, strict=True):
+            outcome.refusal = max(reasons, key=lambda reason: reasons[reason], default=None)
+        if losing := self._losing():
+            raise _Restart(losing)
         files = self.writer.close()
         return UnitResult(self.unit.number, self.outcomes, files, self.waste.close())
+
+    def _losing(self) -> dict[Place, _Broken]:
+        """Artifacts of which rows would be refused that another recipe could read: all at once, to begin again once."""
+        found: dict[Place, _Broken] = {}
+        for number, (held, outcome) in enumerate(zip(self.unit.held, self.outcomes, strict=False)):
+            lost = held.lost(outcome.counts) if held is not None and outcome.status in ("ok", "partial") else 0
+            if lost:
+                why = outcome.refusal or "they lie outside the range that was collected"
+                rows = "1 row that is stored" if lost == 1 else f"{lost:,} rows that are stored"
+                found[number, None] = _Broken(f"{rows} would be refused now ({why})", LOSES)
+        return found
 
     def discard(self) -> None:
         """Clears away what this attempt has written."""
@@ -132,11 +151,11 @@ class Task:
                     raise
                 broken = _Broken(_reason(error, artifact), error.code if isinstance(error, SourceError) else None)
                 if self.exposed[0] == number:
-                    raise _Restart((number, None), broken) from None
+                    raise _Restart({(number, None): broken}) from None
         self.parts = [p for p in self.parts if p[0].artifact != number]
         outcome.counts = Counts()
         outcome.reason, outcome.code = broken
-        if broken.reason == LATER:
+        if broken.reason == LATER or broken.code == LOSES:
             outcome.status = "later"
             return
         outcome.status = "failed"
@@ -195,7 +214,7 @@ class Task:
             except CorruptStream as error:
                 broken = _Broken(str(error))
                 if self.exposed == place:
-                    raise _Restart(place, broken) from None
+                    raise _Restart({place: broken}) from None
         self.parts = [p for p in self.parts if p[0] != origin]
         outcome.status, outcome.reason = "partial", f"member {origin.member}: {broken.reason}"
         self.waste.add(origin, Bad(-1, b"", 0, f"member: {broken.reason}"))
@@ -229,6 +248,9 @@ class Task:
             self.writer.add(shaped)
             for origin, bad in shaped.bad:
                 self.waste.add(origin, bad)
+                reasons = self.reasons[origin.artifact]
+                if len(reasons) < MANY_REASONS or bad.reason in reasons:
+                    reasons[bad.reason] += 1
             for number, counts in shaped.counts.items():
                 self.outcomes[number].counts.add(counts)
             for number, day, rows in shaped.days(self.shaper.origins):
