@@ -94,8 +94,13 @@ def test_stack_traces_stay_whole(format: str, world: World, tmp_path: Path) -> N
 
 def test_a_start_that_is_wrong_is_told_before_anything_is_read(world: World, tmp_path: Path) -> None:
     format = '{ type = "regex", layout = `^(?P<at>.*)$`, start = `(` }'
-    with pytest.raises(ConfigError, match="begins a record"):
-        rows(world, tmp_path / "app.log", "x\n", "select 1", format=format, time="at")
+    (tmp_path / "app.log").write_text("x\n")
+    own, path = 'map_fields = ["*"]', tmp_path / "app.log"
+    world.write_config(CONFIG.format(format=format, more=own, time="at", spelled="", path=path))
+    (report,) = world.collect()
+    assert isinstance(report.error, ConfigError)
+    assert "begins a record" in str(report.error)
+    assert report.done == 0
 
 
 def test_the_year_is_that_of_the_file(world: World, tmp_path: Path) -> None:

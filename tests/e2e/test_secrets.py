@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import urllib.request
 from collections.abc import Iterator
@@ -108,7 +109,8 @@ def variables(place: Path) -> dict[str, str]:
 def holding(directory: Path) -> list[str]:
     """Files in which a secret can be read, but for the configuration itself."""
     found = []
-    for path in directory.rglob("*"):
+    # `os.walk` passes over directories that go meanwhile.
+    for path in (Path(above, name) for above, _, names in os.walk(directory) for name in names):
         with suppress(OSError):
             if path.is_file() and path.name != "test.tpc" and MARK in path.read_bytes():
                 found.append(str(path))

@@ -17,6 +17,14 @@ from tailrace.cli.interrupts import EXIT_CODE, Interrupts
 BUSY = "import os, signal, time\nos.kill(os.getpid(), signal.{number})\ntime.sleep(0.1)\nreached = True\n"
 
 
+@pytest.fixture(autouse=True)
+def as_in_a_terminal() -> Iterator[None]:
+    """What runs in the background of a script inherits that SIGINT is ignored, and that is heeded."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def interrupts() -> Iterator[Interrupts]:
     with Interrupts() as made:
