@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from tailrace.query.types import duckdb_type, has_grown, literal, quoted
+from tailrace.query.quoting import literal, quoted
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,12 +19,16 @@ _OWN = "memory.tailrace_own"
 
 def nothing(schema: pa.Schema) -> str:
     """The columns, and no rows."""
+    from tailrace.query.types import duckdb_type
+
     columns = ", ".join(f"NULL::{duckdb_type(f)} AS {quoted(f.name)}" for f in schema)
     return f"SELECT {columns} WHERE false"
 
 
 def rows_of(paths: Iterable[str], schema: pa.Schema, condition: str = "") -> str:
     """The rows of the files, or those of them that fulfil a condition."""
+    from tailrace.query.types import duckdb_type, has_grown
+
     # DuckDB 2.0 fails when it looks inside a struct for a field that a file lacks: it gets such structs whole.
     grown = ", ".join(f"[{quoted(f.name)}][1] AS {quoted(f.name)}" for f in schema if has_grown(f.type))
     select = f"* REPLACE ({grown})" if grown else "*"
@@ -35,6 +39,7 @@ def rows_of(paths: Iterable[str], schema: pa.Schema, condition: str = "") -> str
 def quarantine(connection: duckdb.DuckDBPyConnection, lake: Lake) -> tuple[str, list[str]]:
     """All records that could not be stored, and what had to be left out of them."""
     from tailrace.lake.quarantine import SHOWN_SCHEMA, list_quarantine
+    from tailrace.query.types import duckdb_type
 
     listing = list_quarantine(lake)
     damaged = [str(error) for error in listing.damaged]

@@ -13,9 +13,9 @@ from tailrace.core.errors import LakeError, QueryError
 from tailrace.core.registry import holding, nearest
 from tailrace.core.table import DEFAULT_SCHEMA
 from tailrace.query.filters import Schema, Scope
+from tailrace.query.quoting import quoted
 from tailrace.query.statement import Statement, with_now
 from tailrace.query.tables import Tables
-from tailrace.query.types import quoted
 from tailrace.query.views import Views
 
 if TYPE_CHECKING:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
-from fnmatch import fnmatchcase
-from typing import Any
-
-import pyarrow as pa
-import pyarrow.compute as pc
+from typing import TYPE_CHECKING, Any
 
 from tailrace.core import TimeRange
 from tailrace.core.registry import ALIASES
 from tailrace.core.table import DEFAULT_SCHEMA
-from tailrace.lake.versions import Moment
-from tailrace.query.prune import Condition, surviving
+from tailrace.query.conditions import Condition
+from tailrace.query.wildcards import fits
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tailrace.lake.versions import Moment
 
 ALL = ("*",)
 _WORKSPACE = ("default", "workspace")
@@ -47,8 +48,10 @@ class Schema:
 
     def of(self, files: pa.Table) -> pa.Table:
         """Files of one of its tables that it lets through."""
-        files = _matching(files, "tp_partition", self.partitions, folded=True)
-        files = _matching(files, "tp_index", self.indexes)
+        from tailrace.query.prune import matching, surviving
+
+        files = matching(files, "tp_partition", self.partitions, folded=True)
+        files = matching(files, "tp_index", self.indexes)
         bounds = ((">=", self.first), ("<=", self.last))
         days = [Condition("tp_date", operator, (day,)) for operator, day in bounds if day is not None]
         return surviving(_resting_in(files, self.stores), [days])
@@ -72,8 +75,10 @@ class Scope:
 
     def of(self, table: str, files: pa.Table) -> pa.Table:
         """Files of a table that may hold rows to be seen."""
+        from tailrace.query.prune import matching, surviving
+
         if self.partitions:
-            files = _matching(files, "tp_partition", self._partitions_of(table), folded=True)
+            files = matching(files, "tp_partition", self._partitions_of(table), folded=True)
         start, end = self.window.start, self.window.end
         wanted: list[tuple[str, str, Any]] = []
         if start is not None:
@@ -81,7 +86,7 @@ class Scope:
         if end is not None:
             wanted += [("tp_date", "<=", (end - _INSTANT).date()), ("tp_timestamp", "<", end)]
         within = [Condition(column, operator, (value,)) for column, operator, value in wanted]
-        return surviving(_matching(files, "tp_index", self.indexes), [within])
+        return surviving(matching(files, "tp_index", self.indexes), [within])
 
     def takes(self, table: str, partition: str) -> bool:
         """May rows of that partition be seen?"""
@@ -103,25 +108,6 @@ class Scope:
             if not dot:
                 found.append(first)
         return found
-
-
-def fits(name: str, pattern: str) -> bool:
-    """Does a wildcard fit the name of a table or partition? SQL does not tell upper case from lower."""
-    return _fits(name.lower(), pattern.lower())
-
-
-def _fits(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatchcase(name, pattern)
-
-
-def _matching(files: pa.Table, column: str, patterns: Sequence[str], folded: bool = False) -> pa.Table:
-    """Files whose value any wildcard fits."""
-    if "*" in patterns:
-        return files
-    values = pc.unique(files.column(column))
-    fit = fits if folded else _fits
-    kept = [value for value in values.to_pylist() if any(fit(value, pattern) for pattern in patterns)]
-    return files.filter(pc.is_in(files.column(column), value_set=pa.array(kept, values.type)))
 
 
 def _resting_in(files: pa.Table, stores: Sequence[str]) -> pa.Table:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import duckdb
-import pyarrow as pa
 
-from tailrace.query.prune import Condition, conditions, scans_of
-from tailrace.query.types import duckdb_type, literal, quoted
+from tailrace.query.conditions import Condition, conditions, scans_of
+from tailrace.query.quoting import literal, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CATALOG = "memory"
 "DuckDB's name of a database that is in no file."
@@ -29,6 +32,8 @@ def scans(
     connection: duckdb.DuckDBPyConnection, statement: str, path: str, views: Mapping[Key, pa.Schema]
 ) -> Scans | None:
     """Each scan of each view; None where DuckDB has no plan of the statement."""
+    from tailrace.query.types import duckdb_type
+
     numbered = {f"t{number}": key for number, key in enumerate(views)}
     found: Scans = {key: [] for key in views}
     with _apart(connection) as cursor:

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tailrace.lake.types import JOINED_LATER
+from tailrace.query.quoting import quoted
 
 _NAMES = {
     pa.bool_(): "BOOLEAN",
@@ -44,13 +45,3 @@ def has_grown(kind: pa.DataType) -> bool:
     """Is it a struct, however deep, with fields that older files lack?"""
     fields = kind.fields if pt.is_struct(kind) else ()
     return any(JOINED_LATER in (field.metadata or {}) or has_grown(field.type) for field in fields)
-
-
-def quoted(name: str) -> str:
-    """A name as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """A text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"

@@ -14,9 +14,9 @@ from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
 from tailrace.query import bodies
 from tailrace.query.filters import Schema
 from tailrace.query.plan import CATALOG, Key, Scans, address, scans
+from tailrace.query.quoting import literal, quoted
 from tailrace.query.statement import Statement
 from tailrace.query.tables import Shown, Tables
-from tailrace.query.types import literal, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -142,12 +142,12 @@ class Views:
 
     def _pruned(self, statement: Statement, wanted: Mapping[Key, str]) -> dict[Key, pa.Table]:
         """Files per view that survive the statement's filters, as far as DuckDB tells how it would run."""
-        from tailrace.query.prune import surviving
-
         found = ((key, self.schemas[key[0]].snapshot(table)) for key, table in wanted.items())
         large = {key: seen for key, seen in found if seen is not None and seen.files.num_rows >= PRUNE_FROM}
         if not large:
             return {}
+        from tailrace.query.prune import surviving
+
         scanned = self._scans(statement, {key: seen.schema for key, seen in large.items()}) or {}
         if not statement.selects:
             scanned = {key: some for key, some in scanned.items() if some}

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tailrace.query.prune import Condition, conditions, scans_of, surviving
+from tailrace.query.conditions import Condition, conditions, scans_of
+from tailrace.query.prune import surviving
 
 DAY = date(2024, 1, 1)
 WORDS = ["", "a", "it's", "a AND b = 5", 'say "x"', "x::DATE", "é", "\n(n = 7)\n", "Z"]

@@ -1,0 +1,37 @@
+"""A query that looks at no table needs DuckDB alone: Arrow and Delta cost more to import than it does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_PROGRAM = """
+import sys
+from tailrace.cli.main import main
+try:
+    sys.argv[1:1] = ["query", "select 1"]
+    main()
+finally:
+    print(*sorted(name for name in sys.modules if "." not in name))
+"""
+_HEAVY = {"pyarrow", "deltalake", "pyspark", "numpy", "pandas", "obstore", "boto3"}
+
+
+@pytest.mark.parametrize("configured", [False, True])
+def test_nothing_but_duckdb_is_imported(tmp_path: Path, configured: bool) -> None:
+    (tmp_path / "lake.hcl").write_text('schema "recent" {\n  tables = ["nginx_access_log"]\n}\n')
+    options = ["--config-path", "lake.hcl"] if configured else []
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, *options],
+        env={"HOME": str(tmp_path), "TAILRACE_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "duckdb" in loaded, done.stderr
+    assert not loaded & _HEAVY
