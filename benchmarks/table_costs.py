@@ -55,7 +55,7 @@ def of_objects(values: list[object]) -> Struct | None:
     """The fields of objects as typed columns; None where they are no objects or have names of their own."""
     objects = [value for value in values if isinstance(value, dict)]
     names = {name: None for value in objects for name in value}
-    if not names or len(objects) < len(values) or not all(map(str.isidentifier, names)):
+    if not names or len(objects) < len(values) or not all(name.strip("@#").isidentifier() for name in names):
         return None
     return struct(*(of_values(name, [value.get(name) for value in objects]) for name in names))
 

@@ -114,6 +114,7 @@ def _repeated(field: Field, values: Values, notes: Notes) -> pa.Array:
     settle(field.level, [value for _, value in held], told, [number for number, _ in held])
     array = _struct(field, field.level, structs, told)
     notes.spread(told, numbers)
+    notes.seen.update(told.seen)
     notes.distinct[field.keys] = (len(texts) - texts.null_count, len(structs))
     return array.take(coded.indices)
 

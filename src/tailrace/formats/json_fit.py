@@ -39,7 +39,7 @@ def settle(
     """Fit what was decoded as Raw on purpose, in every row that has it, but for places that stay as they are."""
     for key in level.late:
         fields = level.by_key[key]
-        if fields[0].keys in stay:
+        if fields[0].keys in stay or (fields[0].kind == "rest" and REST in level.by_key):
             continue
         first = fields[0].attribute
         for index, holder in enumerate(rows):
@@ -49,11 +49,15 @@ def settle(
             row = numbers[index] if numbers else index
             for field in fields:
                 setattr(holder, field.attribute, fit(field, raw, row, notes))
+    if REST in level.by_key:
+        _gather(level, rows)
     for field in level.fields:
         if field.level is not None and not field.repeats and _has_late(field.level, stay):
-            below = [(index, getattr(holder, field.attribute)) for index, holder in enumerate(rows)]
-            held = [(numbers[i] if numbers else i, child) for i, child in below if child is not None]
-            settle(field.level, [child for _, child in held], notes, [row for row, _ in held], stay)
+            below, places = [getattr(holder, field.attribute) for holder in rows], numbers
+            if below.count(None):
+                places = [n for n, child in zip(numbers or range(len(rows)), below, strict=True) if child is not None]
+                below = [child for child in below if child is not None]
+            settle(field.level, below, notes, places, stay)
 
 
 def _has_late(level: Level, stay: Collection[Keys]) -> bool:
@@ -67,8 +71,9 @@ def _fit_object(level: Level, values: dict[str, Raw], keys: Keys, row: int, note
     others: dict[str, Raw] | None = {} if REST in level.by_key else None
     for key, raw in values.items():
         fields = level.by_key.get(key)
-        if fields is None and others is not None:
+        if others is not None and (fields is None or fields[0].kind == "rest"):
             others[key] = raw
+            notes.seen[(*keys, key)] += 1
             continue
         if fields is None:
             notes.unknown(row, (*keys, key), raw)
@@ -80,12 +85,23 @@ def _fit_object(level: Level, values: dict[str, Raw], keys: Keys, row: int, note
     return level.struct(**fitted)
 
 
+def _gather(level: Level, rows: list[Any]) -> None:
+    """Fields without a column that were learned, for the column that takes them all."""
+    learned = {field.key: field.attribute for field in level.fields if field.kind == "rest"}
+    column = level.by_key[REST][0].attribute
+    for holder in rows if learned else ():
+        found = {key: getattr(holder, attribute) for key, attribute in learned.items()}
+        others = {key: raw for key, raw in found.items() if raw is not None}
+        if others:
+            setattr(holder, column, _together(others))
+
+
 def _together(others: dict[str, Raw]) -> Raw:
     """What has no column of its own in one value; an object that is all there is stands for itself."""
     first, *more = others.values()
     if not more and bytes(first)[:1] == b"{":
         return first
-    return Raw(msgspec.json.encode(others))
+    return Raw(msgspec.json.encode(others, order="sorted"))
 
 
 def fit(field: Field, raw: Raw, row: int, notes: Notes) -> Any:

@@ -17,12 +17,14 @@ from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.json_columns import values_at
 from tailrace.formats.json_fit import UNREADABLE
 from tailrace.formats.json_notes import Notes
-from tailrace.formats.json_struct import Field, Keys, Level, narrowed, top_level
+from tailrace.formats.json_struct import REST, Field, Keys, Level, narrowed, top_level
 
 LEARNED_PLACES = 32
 _LEARN_FROM = 20
 "Records that must show a place before it is learned: making a struct costs as much as a hundred of them."
-_UNLIKE_FROM = 200
+_ONE_IN = 1_000
+"Records of which one must show it: each that does not fit makes those that are decoded with it dearer."
+_UNLIKE_FROM = 100
 "Objects after which it is decided whether they repeat."
 _NARROW_FROM = 100
 "Records after which fields that none of them had are left out of the struct,"
@@ -131,7 +133,7 @@ class Shape:
             place
             for place, times in self._seen.most_common()
             if times >= _LEARN_FROM
-            and times * 100 > self._records
+            and times * _ONE_IN > self._records
             and place not in self._learned
             and place[0] not in self._envelopes  # it shows where the envelopes are
         ]
@@ -141,7 +143,7 @@ class Shape:
 def _routes(level: Level, route: tuple[Field, ...] = ()) -> Iterator[tuple[Keys, tuple[Field, ...]]]:
     """Places without a column, and the fields that lead there."""
     for field in level.fields:
-        if field.kind == "rest":
+        if field.kind == "rest" and REST not in level.by_key:
             yield field.keys, (*route, field)
         elif field.level is not None and not field.repeats:
             yield from _routes(field.level, (*route, field))

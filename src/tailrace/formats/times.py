@@ -13,12 +13,11 @@ from tailrace.formats.clf_times import PATTERN, clf_times, clf_times_by_day
 from tailrace.formats.duck import answers
 
 STORED = pa.timestamp("us")
-_ZONED = pa.timestamp("us", "UTC")
 _PER_SECOND = {"epoch_s": 1, "epoch_ms": 1_000, "epoch_us": 1_000_000, "epoch_ns": 1_000_000_000}
 _FIRST = -62_135_596_800_000_000  # 0001-01-01
 _LAST = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 _WORDS = pa.array(["infinity", "-infinity", "epoch"])  # times for DuckDB, not for a log
-_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?(?P<zone>Z|[+-]\d\d:?\d\d)?")
+_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6}(?P<nanos>\d{0,3}))?(?P<zone>Z|[+-]\d\d:?\d\d)?")
 _LEAP_SECOND = r"([0-9]{2}:[0-9]{2}):60([^:0-9]|$)"
 _COMMA = r"(:[0-9]{2}),([0-9]+)"
 
@@ -40,7 +39,7 @@ def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
     kind = _kind(values) if spelled is None else None
     if kind is not None:
         try:
-            return _within(values.cast(kind).view(STORED))
+            return _within(_micros(values.cast(kind)))
         except pa.ArrowInvalid:
             pass
     return _within(_distinct(values, spelled))
@@ -50,7 +49,17 @@ def _kind(values: pa.Array) -> pa.DataType | None:
     """What Arrow can read the texts as, by the first of them: to try and fail is dearer than to parse."""
     first = values[0] if values[0].is_valid else values.drop_null()[0]
     found = _ISO.fullmatch(first.as_py())
-    return None if found is None else _ZONED if found["zone"] else STORED
+    if found is None:
+        return None
+    return pa.timestamp("ns" if found["nanos"] else "us", "UTC" if found["zone"] else None)
+
+
+def _micros(times: pa.Array) -> pa.Array:
+    """The microsecond that a time lies in."""
+    if times.type.unit == "us":
+        return times.view(STORED)
+    counts = times.view(pa.int64()).fill_null(0).to_numpy() // 1_000
+    return pa.array(counts, mask=times.is_null().to_numpy(zero_copy_only=False)).view(STORED)
 
 
 def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:

@@ -78,3 +78,21 @@ VALUES = st.recursive(
 @given(st.dictionaries(KEYS, VALUES, min_size=1, max_size=4))
 def test_no_record_is_lost(record: dict[str, Any]) -> None:
     assert len(read(record)) == 1
+
+
+def test_what_is_learned_of_the_rest_stays_in_its_column() -> None:
+    one = {"id": "a", "resource": {"resourceType": "x", "lambdaDetails": {"name": "f"}}}
+    two = {"id": "b", "resource": {"zone": 1, "lambdaDetails": {"name": "g"}, "new": None}}
+    odd = {"id": "c", "resource": {"never": 7, "zone": 2}, "beside": 1}
+    records = [one, two] * 300
+    decoder = json_decoder(TABLE, FORMAT)
+    for sent in (records, [*records, odd], [odd, one], records):
+        text = "\n".join(json.dumps(record) for record in sent).encode()
+        batches = list(decoder.decode(Bytes(text)))
+        found = [value for batch in batches for value in batch.columns["resource"].to_pylist()]
+        fresh = [row["resource"] for record in sent for row, _ in read(record)]
+        assert found == fresh
+        extra = [text for batch in batches for text in (batch.extra.to_pylist() if batch.extra else [])]
+        assert [text for text in extra if text] == ['{"beside":1}'] * (odd in sent)
+    learned = decoder._cascade.shape._learned  # type: ignore[attr-defined]
+    assert ("resource", "lambdaDetails") in learned

@@ -25,14 +25,14 @@ LEARNABLE = table(
 )
 
 
-@pytest.mark.parametrize("odd", [1, 2, 50])
+@pytest.mark.parametrize("odd", [1, 2, 50, 140])
 def test_learning_changes_nothing_but_the_cost(odd: int) -> None:
     strange = {"a": "?", "b": {"k": 1}, "w": {"x": "1", "new": [1]}, "l": 4, "extra": {"q": 2}, "j": "s"}
     lines = [json.dumps(strange if i % odd == 0 else {"a": i, "b": "t", "w": {"x": i}}) for i in range(3_000)]
     learning = LineDecoder(LEARNABLE, Jsonl())
     pieces = ["\n".join(lines[start : start + 500]).encode() for start in range(0, 3_000, 500)]
     learned = [batch for piece in pieces for batch in learning.decode(Bytes(piece))]
-    assert (len(learning._cascade.shape._learned) > 0) == (odd < 100)
+    assert learning._cascade.shape._learned
     fresh = [batch for piece in pieces for batch in LineDecoder(LEARNABLE, Jsonl()).decode(Bytes(piece))]
     for one_batch, other in zip(learned, fresh, strict=True):
         assert one_batch.columns == other.columns

@@ -100,3 +100,10 @@ def test_epoch_without_a_unit_takes_dates_too() -> None:
 def test_letters_of_a_time_may_be_small() -> None:
     given = pa.array(["2024-05-01t12:00:00.5+02:00", "2024-05-01t10:00:00.5z", "2024-05-01T10:00:00.5Z"])
     assert parse_times(given, None).to_pylist() == [datetime(2024, 5, 1, 10, 0, 0, 500_000)] * 3
+
+
+@given(st.lists(st.datetimes(datetime(1680, 1, 1), datetime(2260, 1, 1)), min_size=1, max_size=5), st.integers(0, 999))
+def test_nanoseconds_are_cut_off(moments: list[datetime], nanos: int) -> None:
+    texts = [f"{moment.isoformat(timespec='microseconds')}{nanos:03d}Z" for moment in moments]
+    assert parsed([*texts, None]) == [*moments, None]
+    assert parsed([*texts, "0001-01-01T00:00:00.0000009Z", "?"]) == [*moments, datetime(1, 1, 1), None]
