@@ -118,7 +118,7 @@ def refresh(
         reached("snapshot-listed")
         place.put(_POINTER, msgspec.json.encode(now), now.run)
         reached("snapshot-published")
-        _sweep(lake, schema, [run for run in (now, before) if run is not None])
+        _sweep(lake, schema, now, before)
         reached("snapshot-swept")
     return now
 
@@ -186,21 +186,27 @@ def _linked(path: str, other: str) -> bool:
     return True
 
 
-def _sweep(lake: Lake, schema: str, runs: Sequence[Refreshed]) -> None:
+def _sweep(lake: Lake, schema: str, now: Refreshed, before: Refreshed | None) -> None:
     """Deletes what neither of the runs holds, and what those that died have left."""
     place = _place(lake, schema)
-    held = {_POINTER, _LOCK}
-    for run in runs:
-        for kept in run.tables:
-            held.add(_listing(run.run, kept.table))
-            with suppress(LakeError):
-                files = kept_table(lake, schema, run.run, kept).files
-                held.update(f"{_folder(kept.table)}/{name}" for name in files.column("path").to_pylist())
+    held = {_POINTER, _LOCK} | _names(lake, schema, now)
+    with suppress(LakeError):  # of a listing that is damaged nobody can read the files
+        held |= _names(lake, schema, before) if before else set()
     gone = [name for name in place.walk() if name not in held]
     place.delete(gone)
     for directory in {os.path.dirname(name) for name in gone}:
         with suppress(OSError):  # not empty
             os.removedirs(place.address(directory))
+
+
+def _names(lake: Lake, schema: str, run: Refreshed) -> set[str]:
+    """Every file of a run, its listings included."""
+    found = set()
+    for kept in run.tables:
+        files = kept_table(lake, schema, run.run, kept).files
+        found.update(f"{_folder(kept.table)}/{name}" for name in files.column("path").to_pylist())
+        found.add(_listing(run.run, kept.table))
+    return found
 
 
 def _place(lake: Lake, schema: str) -> LocalPlace:
