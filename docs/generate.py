@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
 
+import benchmark_pages
 import block_pages
 import click
 import conformance_pages
@@ -65,7 +66,7 @@ EVERYWHERE = frozenset(field.name for field in fields(Context))
 
 def pages() -> list[Path]:
     """All pages, the index last: it is made from the others."""
-    found = sorted(DOCS.rglob("*.md"))
+    found = sorted([*DOCS.rglob("*.md"), *DOCS.parent.glob("README.md")])
     return sorted(found, key=lambda page: page == DOCS / "README.md")
 
 
@@ -247,6 +248,7 @@ WRITERS: Mapping[str, Callable[..., str]] = {
     "conformance-sets": conformance_pages.sets_region,
     "conformance-refused": conformance_pages.refused_region,
     "conformance-inputs": conformance_pages.inputs_region,
+    "benchmarks": benchmark_pages.comparison,
     "index": index_region,
 }
 
