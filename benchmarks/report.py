@@ -19,9 +19,9 @@ Result = dict[str, Any]
 
 INTRO = """# Benchmarks
 
-Made by `make bench`, its parts one after the other, on a shared machine with nothing else running. Every figure is the median of three
-alternating runs (start-up: as said there) of a whole command from a cold start, process and JVM included.
-*CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all
+Made by `make bench`, its parts one after the other, on a shared machine with nothing else running. Every figure is
+the median of three alternating runs (start-up: as said there) of a whole command from a cold start, process and JVM
+included. *CPU* is the sum over all processes, *RSS* the highest sum of resident memory over all
 processes at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is
 ahead.
 
