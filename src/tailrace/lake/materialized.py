@@ -201,7 +201,7 @@ def _sweep(lake: Lake, schema: str, now: Refreshed, before: Refreshed | None) ->
 
 def _names(lake: Lake, schema: str, run: Refreshed) -> set[str]:
     """Every file of a run, its listings included."""
-    found = set()
+    found: set[str] = set()
     for kept in run.tables:
         files = kept_table(lake, schema, run.run, kept).files
         found.update(f"{_folder(kept.table)}/{name}" for name in files.column("path").to_pylist())
