@@ -18,9 +18,9 @@ from objectsources import EVER, s3_source
 from queues import notification, record
 from world import World
 
+from tailrace.clouds import gcs, s3
+from tailrace.clouds.settings import Settings
 from tailrace.core import Artifact, ConfigError, TimeRange
-from tailrace.sources import aws_s3_bucket, gcp_storage_bucket
-from tailrace.sources.access import Settings
 from tailrace.sources.objects import ObjectSource
 from tailrace.sources.s3_announcements import announced
 from tailrace.sources.s3_notified import NotifiedObjects, notified
@@ -64,8 +64,8 @@ partition "nginx_access_log" "web" {{
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketServer]:
-    aws_s3_bucket._store.cache_clear()
-    gcp_storage_bucket._store.cache_clear()
+    s3.store.cache_clear()
+    gcs.store.cache_clear()
     with serving(BucketServer()) as server:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
         yield server

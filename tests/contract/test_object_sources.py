@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from bucketserver import BucketServer, serving
 
-from tailrace.sources import aws_s3_bucket, gcp_storage_bucket
+from tailrace.clouds import gcs, s3
 from tailrace.testing import test_sources as promises
 from tailrace.testing.samples import Place
 
@@ -19,8 +19,8 @@ NOT_EXACT = ("gcp_storage_bucket", "test_odd_names")
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    aws_s3_bucket._store.cache_clear()
-    gcp_storage_bucket._store.cache_clear()
+    s3.store.cache_clear()
+    gcs.store.cache_clear()
     with serving(BucketServer()) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDTEST")

@@ -1,4 +1,4 @@
-"""A small collector for fault tests: `collect_once.py HOME RUN [PARTITION]`."""
+"""A small collector for fault tests: `collect_once.py HOME RUN [PARTITION]`; LAKE_ENDPOINT: its lake is in a bucket."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from remotelake import remote_lake
 
 from tailrace.core.errors import LakeError
 from tailrace.lake.commit import Change, PartitionWriter
@@ -61,19 +62,20 @@ def write_day(lake: Lake, partition: str, run: str, day: date, uris: dict[str, s
         columns = [versions, ids, [partition] * count, ["default"] * count, [stored] * count]
         rows = pa.table(columns, schema=SCHEMA)
         path = f"{data_path(partition, None, stored)}/{run}-{day}-{half}.parquet"
-        target = lake.table_root(TABLE).path / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(rows, target, row_group_size=16)
-        metadata = pq.read_metadata(target)
+        draft = lake.table_root(TABLE).create(path)
+        with pq.ParquetWriter(draft.path, SCHEMA) as writer:
+            writer.write_table(rows, row_group_size=16)
+        size = draft.close()
+        draft.wait()
         files.append(
             DataFile(
                 path=path,
-                size=target.stat().st_size,
+                size=size,
                 partition=partition,
                 index="default",
                 day=stored,
                 rows=count,
-                stats=stats_json(metadata, SCHEMA),
+                stats=stats_json(writer.writer.metadata, SCHEMA),
                 fingerprint=schema_fingerprint(SCHEMA),
             )
         )
@@ -124,11 +126,16 @@ def collect(lake: Lake, partition: str, run: str, version: str) -> None:
         writer.finish()
 
 
+def opened(home: Path) -> Lake:
+    endpoint = os.environ.get("LAKE_ENDPOINT")
+    return remote_lake(home, endpoint, os.environ["LAKE_PREFIX"]) if endpoint else Lake(home)
+
+
 def main() -> int:
     home, run, *rest = sys.argv[1:]
     partition = rest[0] if rest else "main"
     try:
-        collect(Lake(Path(home)), partition, run, os.environ.get("SOURCE_VERSION", "1"))
+        collect(opened(Path(home)), partition, run, os.environ.get("SOURCE_VERSION", "1"))
     except LakeError as error:
         print(json.dumps({"code": error.code}))
         return error.exit_code

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from datetime import timedelta
-from itertools import pairwise
 from pathlib import Path
 
 import partitionchange
@@ -16,10 +15,8 @@ from partitionchange import PLACE
 from world import World
 
 from tailrace.lake.intents import read_ledger
-from tailrace.lake.table import open_table
 
 SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
-COMMITS = 50
 BY_DAY = """
 select tp_date, count(*), count(distinct tp_id) from nginx_access_log where tp_date < '2024-02-01' group by 1
 """
@@ -68,25 +65,6 @@ def configured(home: Path, logs: Path) -> World:
     world = World(home)
     world.write_config(f'partition "nginx_access_log" "web" {{\n source "file" {{ paths = ["{logs}"] }}\n}}')
     return world
-
-
-def test_two_partitions_of_one_table_commit_a_hundred_times(tmp_path: Path) -> None:
-    script = Path(__file__).with_name("collect_once.py")
-    environment = {**os.environ, "PYTHONPATH": SUPPORT, "DAYS": str(COMMITS)}
-    command = [sys.executable, str(script), str(tmp_path)]
-    runs = [subprocess.Popen([*command, f"run{p}", p], env=environment, stderr=subprocess.PIPE) for p in "ab"]
-    for run in runs:
-        _, err = run.communicate(timeout=300)
-        assert run.returncode == 0, err.decode()
-    world = World(tmp_path)
-    delta = open_table(world.lake.table_root("fault_log"))
-    by = [c.get("tailrace.partition") for c in reversed(delta.history()) if "tailrace.partition" in c]
-    assert (by.count("a"), by.count("b")) == (COMMITS, COMMITS)
-    assert sum(one != other for one, other in pairwise(by)) > 10, "one after the other"
-    rows = stored(tmp_path)
-    assert rows.total() == len(rows) == 2 * COMMITS * 3 * 20
-    for partition in "ab":
-        check(tmp_path, "fault_log", partition)
 
 
 def test_two_collectors_take_turns_on_one_partition(tmp_path: Path) -> None:

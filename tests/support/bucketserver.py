@@ -41,6 +41,9 @@ class BucketServer:
     _at_once: int = 0
     _sorted: list[str] = field(default_factory=list)
 
+    def handler(self) -> type[Handler]:
+        return Handler
+
     def lists(self) -> list[dict[str, str]]:
         """The listings asked for."""
         return [query for _, query, _ in self.requests if "list-type" in query]
@@ -97,7 +100,7 @@ def etag(data: bytes) -> str:
 @contextmanager
 def serving(server: BucketServer, port: int = 0) -> Iterator[BucketServer]:
     """The server, at `server.url`, until the end of the block."""
-    handler = type("Handler", (_Handler,), {"bucket": server})
+    handler = type("Handler", (server.handler(),), {"bucket": server})
     http = ThreadingHTTPServer(("127.0.0.1", port), handler)
     http.daemon_threads = True
     thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -113,7 +116,7 @@ def serving(server: BucketServer, port: int = 0) -> Iterator[BucketServer]:
         thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     bucket: BucketServer
     protocol_version = "HTTP/1.1"
     wbufsize = 65536
@@ -161,13 +164,13 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, listing[: int(action[1])] if action else listing, length=len(listing))
             self.close_connection = action is not None
         elif key in self.bucket.objects:
-            self._object(self.bucket.objects[key], headers, action)
+            self._object(key, self.bucket.objects[key], headers, action)
         else:
             self._answer(404, b"<Error><Code>NoSuchKey</Code></Error>")
 
     do_HEAD = do_GET
 
-    def _object(self, data: bytes, headers: dict[str, str], action: tuple[str, float] | None) -> None:
+    def _object(self, key: str, data: bytes, headers: dict[str, str], action: tuple[str, float] | None) -> None:
         if headers.get("if-match", etag(data)).strip('"') != etag(data):
             return self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
         start = int(headers.get("range", "bytes=0-")[6:].partition("-")[0])

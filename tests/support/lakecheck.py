@@ -19,9 +19,9 @@ from tailrace.lake.snapshot import snapshot, tables
 Rows = Counter[tuple[str, str]]
 
 
-def stored(home: Path) -> Rows:
+def stored(home: Path | Lake) -> Rows:
     """The id of every visible row, with its table and partition."""
-    lake = Lake(home)
+    lake = _lake(home)
     found: Rows = Counter()
     for table in tables(lake):
         seen = snapshot(lake, table)
@@ -32,12 +32,12 @@ def stored(home: Path) -> Rows:
     return found
 
 
-def check(home: Path, table: str, partition: str) -> None:
+def check(home: Path | Lake, table: str, partition: str) -> None:
     """Every data and quarantine file is named by the log or the ledger, and both tell the same rows."""
-    lake = Lake(home)
+    lake = _lake(home)
     root = lake.table_root(table)
     on_disk = {path for path in root.walk(partition_path(partition)) if path.endswith(".parquet")}
-    assert on_disk <= _committed(root), "a file that no commit ever named"
+    assert on_disk <= committed(root), "a file that no commit ever named"
     ledger = read_ledger(lake, table, partition)
     told = zip(keys(ledger.entries).to_pylist(), ledger.entries.column("rows").to_pylist(), strict=True)
     rows = {key: count for key, count in told if count}
@@ -49,7 +49,11 @@ def check(home: Path, table: str, partition: str) -> None:
     assert not [path for path in lake.meta_root.walk() if path.endswith(".tmp")]
 
 
-def _committed(root: Place) -> set[str]:
+def _lake(home: Path | Lake) -> Lake:
+    return home if isinstance(home, Lake) else Lake(home)
+
+
+def committed(root: Place) -> set[str]:
     added = set()
     log = root / "_delta_log"
     for name in (name for name in log.names() if name.endswith(".json")):
@@ -64,6 +68,6 @@ def _declared(lake: Lake, table: str, partition: str) -> set[str]:
     return {name for n in segment_numbers(directory) for name in read_segment(directory, n).quarantine}
 
 
-def _by_artifact(home: Path, name: str) -> Counter[str]:
+def _by_artifact(home: Path | Lake, name: str) -> Counter[str]:
     """Rows per prefix of their ids."""
     return Counter(value[:PREFIX_LENGTH] for place, value in stored(home).elements() if place == name)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
+Request = tuple[str, str, dict[str, str]]
 KEYS = {"aws_access_key_id": "AKIDTEST", "aws_secret_access_key": "hidden", "region_name": "us-east-1"}
 
 
@@ -18,10 +19,13 @@ class Moto:
     """Where it listens and what it was asked."""
 
     url: str = ""
-    requests: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
     "Method, path, and parameters; `key` is the id of the key that signed it."
     denied: set[str] = field(default_factory=set)
     "Paths such as `/bucket/key`."
+
+    def __post_init__(self) -> None:
+        self.note: Callable[[Request], object] = self.requests.append
 
     def client(self, service: str = "s3") -> Any:
         import boto3
@@ -59,9 +63,7 @@ def moto_buckets() -> Iterator[Moto]:
     def app(environ: dict[str, Any], start_response: Any) -> Any:
         query = {name: values[0] for name, values in parse_qs(environ["QUERY_STRING"]).items()}
         signer = re.search(r"Credential=([^/]+)/", environ.get("HTTP_AUTHORIZATION", ""))
-        moto.requests.append(
-            (environ["REQUEST_METHOD"], environ["PATH_INFO"], query | ({"key": signer[1]} if signer else {}))
-        )
+        moto.note((environ["REQUEST_METHOD"], environ["PATH_INFO"], query | ({"key": signer[1]} if signer else {})))
         if environ["PATH_INFO"] in moto.denied:
             error = b"<Error><Code>AccessDenied</Code><Message>no</Message></Error>"
             body = b"<ErrorResponse>%s</ErrorResponse>" % error if environ["PATH_INFO"] == "/" else error

@@ -15,6 +15,7 @@ from tailrace.config import Config, load, select
 from tailrace.config.tables import tables_for
 from tailrace.core import TimeRange
 from tailrace.lake.paths import Lake
+from tailrace.lake.place import Place
 from tailrace.lake.sought import Sought
 from tailrace.pipeline import collect as collecting
 from tailrace.pipeline import replay as replaying
@@ -34,10 +35,12 @@ class World:
     run: Callable[[Any, Job, tuple[Unit, ...]], list[UnitResult]] = field(
         default=lambda _, job, units: [run_unit(job, unit) for unit in units]
     )
+    elsewhere: Place | None = None
+    "Where its lake lies, if not in the home."
 
     @property
     def lake(self) -> Lake:
-        return Lake(self.home)
+        return Lake(self.home, elsewhere=self.elsewhere)
 
     def config(self) -> Config:
         now = datetime.now(UTC).replace(tzinfo=None)

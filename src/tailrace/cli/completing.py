@@ -87,12 +87,10 @@ def _partitions(context: click.Context) -> Iterable[str]:
 
 
 def _blocks(context: click.Context) -> Iterable[_Block]:
-    from tailrace.cli.layers import config_layers
+    from tailrace.cli.layers import config_files
 
-    for layer in config_layers(_options(context)):
-        for path in layer.paths:
-            for file in sorted(path.glob("*.tpc")) if path.is_dir() else [path]:
-                yield from _heads(file.read_text(errors="replace"))
+    for file in config_files(_options(context)):
+        yield from _heads(file.read_text(errors="replace"))
 
 
 def _heads(text: str) -> Iterable[_Block]:

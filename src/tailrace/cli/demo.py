@@ -112,11 +112,11 @@ def _fresh(home: Path) -> None:
 
 
 def _ask(context: Context) -> None:
-    from tailrace.lake.paths import Lake
+    from tailrace.cli.settings import open_lake
     from tailrace.query.engine import Engine
     from tailrace.query.render import render
 
-    engine = Engine(Lake(context.home_path, context.workspace_name))
+    engine = Engine(open_lake(context))
     for question, sql in QUESTIONS:
         click.secho(f"\n{question}", bold=True)
         click.secho(sql, dim=True)

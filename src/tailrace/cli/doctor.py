@@ -157,13 +157,12 @@ def _partitions(context: Context) -> Iterator[Finding]:
 def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterator[Finding]:
     """All that `collect` does before it reads."""
     from tailrace.cli.hints import hint_for
-    from tailrace.cli.settings import now
+    from tailrace.cli.settings import now, open_lake
     from tailrace.cli.summary import count, note_nothing_found
     from tailrace.config import require_available, tables_for
     from tailrace.core import TimeRange
     from tailrace.formats import decoder
     from tailrace.lake.intents import read_ledger
-    from tailrace.lake.paths import Lake
     from tailrace.pipeline.check import check_expressions
     from tailrace.pipeline.listing import list_sources
     from tailrace.pipeline.prepare import full_table, listing_window
@@ -171,7 +170,7 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
 
     for source in spec.sources:
         require_available(source)
-    lake, report = Lake(context.home_path, context.workspace_name), PartitionReport(spec.full_name)
+    lake, report = open_lake(context, config), PartitionReport(spec.full_name)
     window = listing_window(TimeRange(), read_ledger(lake, spec.table, spec.name), now())
     listed = list_sources(spec, tables_for(config, spec.table), window, report, lake)
     table = full_table(config, spec, lake, listed)

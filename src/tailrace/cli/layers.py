@@ -6,7 +6,9 @@ flag > environment > project (`tailrace.tpc`, found upward from here) > user (`<
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from tailrace.cli.options import Context
 
 PROJECT_FILE = "tailrace.tpc"
 DEFAULT_WORKSPACE = "default"
+_MOVES = re.compile(rb"\bworkspace\b[^}]*\bpath\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,25 @@ def config_layers(context: Context) -> tuple[Layer, ...]:
     project, own = project_file(), user_directory(context)
     found = [Layer("project", (project,))] if project is not None else []
     return (*found, *([Layer("user", (own,))] if own.is_dir() else []))
+
+
+def config_files(context: Context) -> Iterator[Path]:
+    """The files of all layers, as far as they are there."""
+    for layer in config_layers(context):
+        for path in layer.paths:
+            if path.is_dir():
+                yield from sorted(path.glob("*.tpc"))
+            elif path.is_file():
+                yield path
+
+
+def may_move_lake(context: Context) -> bool:
+    """May a `workspace` block put the lake elsewhere? Files are looked through, not loaded."""
+    for file in config_files(context):
+        with suppress(OSError):
+            if _MOVES.search(file.read_bytes()):
+                return True
+    return False
 
 
 def searched(context: Context) -> str:

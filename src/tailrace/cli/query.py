@@ -12,6 +12,9 @@ import click
 from tailrace.cli.completing import complete_partitions, names_of
 from tailrace.cli.options import Context, output_option, without_spark
 
+LARGE = 32_000_000
+"Bytes: to fetch that much takes a while."
+
 
 @click.command("query")
 @click.argument("texts", metavar="[SQL|FILE|-]...", nargs=-1)
@@ -35,22 +38,28 @@ def command(context: Context, texts: tuple[str, ...], output: str, **options: An
     of DuckDB. No JVM is started.
     """
     from tailrace.cli.seeing import Configured, is_default, scope_of
-    from tailrace.cli.settings import note_new_workspace
-    from tailrace.lake.paths import Lake
+    from tailrace.cli.settings import open_lake
     from tailrace.query.engine import Engine
     from tailrace.query.render import render
 
     statements = [_sql(text) for text in texts or ("-",)]
-    lake = Lake(context.home_path, context.workspace_name)
-    note_new_workspace(context, lake)
+    lake = open_lake(context)
     configured = Configured(context, required=not is_default(options["schema"]))
-    engine = Engine(lake, configured.tables, configured.schemas, scope_of(lake, configured, **options))
+    scope, announce = scope_of(lake, configured, **options), _announce if sys.stderr.isatty() else None
+    engine = Engine(lake, configured.tables, configured.schemas, scope, announce)
     for sql in statements:
         for result in engine.run(sql):
             while engine.warnings:
                 click.echo(f"warning: {engine.warnings.pop(0)}", err=True)
             if result.columns:
                 render(result, output, sys.stdout)
+
+
+def _announce(files: int, size: int) -> None:
+    from tailrace.cli import summary
+
+    if size > LARGE:
+        click.echo(f"fetching {summary.count(files, 'file')}, {summary.size(size)} …", err=True)
 
 
 def _sql(text: str) -> str:

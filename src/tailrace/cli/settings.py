@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.layers import config_layers
+from tailrace.cli.layers import config_layers, may_move_lake
 from tailrace.cli.options import Context
 from tailrace.cli.redact import remember
 from tailrace.core import ConfigError, Table
@@ -63,21 +64,27 @@ def open_lake(context: Context, config: Config | None = None) -> Lake:
     from tailrace.lake.paths import Lake
 
     name = context.workspace_name
+    if config is None and may_move_lake(context):
+        config = load_config(context)
     spec = config.workspace(name) if config else None
-    if spec is not None and spec.path is not None:
-        raise ConfigError(
-            f"workspace '{name}' has a path of its own, which is not available yet",
-            code="config.not-available", where=str(spec.where), hint="leave out `path`, or use --home",
-        )  # fmt: skip
-    lake = Lake(context.home_path, name)
-    note_new_workspace(context, lake, config)
+    elsewhere = None
+    if config is not None and spec is not None and spec.path is not None:
+        from tailrace.lake.located import place_at
+
+        elsewhere = place_at(spec.path, spec.connection, str(config.outline.value(spec.where, "path")))
+    lake = Lake(context.home_path, name, elsewhere)
+    if spec is not None and spec.query_cache_size is not None:
+        lake = replace(lake, cache_size=spec.query_cache_size)
+    _note_new_workspace(context, lake, config)
     return lake
 
 
-def note_new_workspace(context: Context, lake: Lake, config: Config | None = None) -> None:
+def _note_new_workspace(context: Context, lake: Lake, config: Config | None = None) -> None:
     """A misspelt workspace is an empty one: say so where nothing declares it and nothing is in it."""
     name = lake.workspace
-    if name == "default" or context.quiet or lake.data_root.exists() or lake.meta_root.exists():
+    if name == "default" or context.quiet or lake.elsewhere is not None:
+        return
+    if lake.data_root.exists() or lake.meta_root.exists():
         return
     try:
         declared = (config or load_config(context)).workspace(name)

@@ -58,10 +58,10 @@ def show_store(context: Context, name: str, output: str) -> None:
 
 def _known(context: Context, config: Config) -> dict[str, Row]:
     """Every store by name; `default` is the workspace unless a block says otherwise."""
+    from tailrace.cli.settings import open_lake
     from tailrace.config.declare import STORE
-    from tailrace.lake.paths import Lake
 
-    data = Lake(context.home_path, context.workspace_name).data_root
+    data = open_lake(context, config).data_root
     workspace = {"name": "workspace", "path": str(data)}
     rows: dict[str, Row] = {
         DEFAULT: {"name": DEFAULT, **dict.fromkeys(STORE), "active": True, "where": None, "tiers": [workspace]}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from tailrace.config.functions import duration
+from tailrace.config.functions import duration, size
 from tailrace.config.places import Problem, Report, Where, meant
 from tailrace.config.values import Reference, Secret, Setting, Settings, Value, called, is_block_reference, plain
 from tailrace.core.registry import nearest
@@ -58,7 +57,6 @@ _EXAMPLES = {
     "command": '["program", "argument"]',
     "table": "table.name",
 }
-_SIZE = re.compile(r"\d+(\.\d+)?\s*([KMGT]i?)?B?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,8 +261,8 @@ def _spelled(setting: Setting, value: str, kind: str, report: Report) -> str:
                 raise ValueError(f"'{value}' is negative; a duration looks like 90s, 15m, 168h or 7d")
         elif kind == "time":
             moment(value)
-        elif not _SIZE.fullmatch(value):
-            raise ValueError(f"'{value}' is not a size; write it as 512MB or 2GiB")
+        else:
+            size(value)
     except (ValueError, OverflowError) as error:
         told = f"'{value}' is not a date or a time; write it as 2024-01-31 or 2024-01-31T15:04:05Z"
         message = f"'{setting.name}': {told if kind == 'time' else error}"

@@ -9,7 +9,7 @@ from tailrace.config.declare import BLOCK_SYNONYMS, BLOCKS, OTHER_BLOCKS, WORKSP
 from tailrace.config.declare_sources import CONNECTIONS
 from tailrace.config.evaluate import Evaluator
 from tailrace.config.formats import Formats
-from tailrace.config.functions import duration
+from tailrace.config.functions import duration, size
 from tailrace.config.model import (
     Config,
     ConnectionSpec,
@@ -224,7 +224,7 @@ class Builder:
         path = values.pop("path", None)
         values.pop("connection", None)
         name = chain[0].labels[0]
-        back = values.get("lookback")
+        back, kept = values.get("lookback"), values.get("query_cache_size")
         spec = WorkspaceSpec(
             name,
             path if isinstance(path, str) else None,
@@ -232,6 +232,7 @@ class Builder:
             values,
             chain[0].where,
             duration(back) if isinstance(back, str) else None,
+            size(kept) if isinstance(kept, str) else None,
         )
         self.workspaces.add((name,), spec, chain[0].where)
 

@@ -61,8 +61,9 @@ TABLE: Attrs = {
 }
 WORKSPACE: Attrs = {
     "base": Attr("reference", "Another workspace whose settings hold unless set here.", to=("workspace",)),
-    "path": Attr("text", "Where the lake lies: a directory or a URL.", active=False),
-    "connection": Attr("reference", "Credentials for the path.", to=("connection",), active=False),
+    "path": Attr("text", "Where the lake lies: a directory, or a URL: `s3://…`, `gs://…`, `az://…`."),
+    "connection": Attr("reference", "Credentials for the path.", to=("connection",)),
+    "query_cache_size": Attr("size", "How much of a lake elsewhere is kept on local disk.", default="10GB"),
     "lookback": Attr("duration", "How far first collections go back.", default="30d"),
     "retention": _RETENTION,
     "prefer_plugins": Attr("texts", "Packages that win, in this order, where several provide one name."),

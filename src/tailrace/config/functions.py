@@ -13,6 +13,7 @@ from pathlib import Path
 from tailrace.config.values import Value, called, shown
 
 _MAX_TEXT = 1 << 20
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]i?)?B?", re.IGNORECASE)
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ns|us|µs|ms|w|d|h|m|s)")
 _SECONDS = {
     "ns": 1e-9,
@@ -100,6 +101,15 @@ def _rfc3339(moment: datetime) -> str:
 def _timestamp(around: Surroundings, _: str) -> Value:
     now = around.now
     return _rfc3339(now.astimezone(UTC) if now.tzinfo else now.replace(tzinfo=UTC))
+
+
+def size(text: str) -> int:
+    """`512MB` or `2GiB` in bytes."""
+    found = _SIZE.fullmatch(text)
+    if found is None:
+        raise ValueError(f"'{text}' is not a size; write it as 512MB or 2GiB")
+    unit = (found[2] or "").upper()
+    return int(float(found[1]) * (1024 if unit.endswith("I") else 1000) ** " KMGT".index(unit[:1] or " "))
 
 
 def duration(text: str) -> timedelta:

@@ -139,6 +139,8 @@ class WorkspaceSpec:
     settings: Mapping[str, Value]
     where: Where
     lookback: timedelta | None = None
+    query_cache_size: int | None = None
+    "Bytes."
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 
+GONE = "source.gone"
+DENIED = "source.denied"
+IO = "source.io"
+"Codes of what a server or a file system answers, wherever it is met."
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 

@@ -7,6 +7,7 @@ every segment below F counts as it stands.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction, RemoveAction
 
 NOTHING = Balance()
+
+
+KEYS_HOLD = 300
+"Seconds for which a table that was opened with keys of a session is used with them."
 
 
 def read_ledger(lake: Lake, table: str, partition: str) -> Ledger:
@@ -76,10 +81,15 @@ class Intents:
         self.lake, self.table, self.partition, self.run = lake, table, partition, run
         self.root = lake.table_root(table)
         self.directory = lake.meta("ledger", table, partition)
+        self._opened = time.monotonic()
         self.delta = open_or_create(lake, table, schema)
 
     def refresh(self) -> None:
         """Move on to the latest snapshot."""
+        if self.root.renews_keys and time.monotonic() - self._opened > KEYS_HOLD:
+            self._opened = time.monotonic()
+            self.delta = open_table(self.root)
+            return
         with reading_log(self.root):
             self.delta.update_incremental()
 

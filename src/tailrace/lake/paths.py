@@ -75,6 +75,8 @@ class Lake:
     workspace: str = "default"
     elsewhere: Place | None = None
     "Where data and metadata lie, if not in the home."
+    cache_size: int = 10_000_000_000
+    "Bytes of files from an object store that are kept on local disk for queries."
 
     @property
     def data_root(self) -> Place:

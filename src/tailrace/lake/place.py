@@ -61,8 +61,18 @@ class Place(ABC):
 
     @property
     @abstractmethod
+    def delta_uri(self) -> str:
+        """Its address as delta-rs takes it."""
+
+    @property
+    @abstractmethod
     def storage_options(self) -> Mapping[str, str] | None:
         """What delta-rs needs to know to get there: call it where a table is opened, keep it nowhere."""
+
+    @property
+    @abstractmethod
+    def renews_keys(self) -> bool:
+        """Do those options hold for a while only?"""
 
     @abstractmethod
     def __truediv__(self, name: str) -> Place:
@@ -157,8 +167,16 @@ class LocalPlace(Place):
         return True
 
     @property
+    def delta_uri(self) -> str:
+        return self.directory
+
+    @property
     def storage_options(self) -> None:
         return None
+
+    @property
+    def renews_keys(self) -> bool:
+        return False
 
     def __str__(self) -> str:
         return self.directory
@@ -173,8 +191,9 @@ class LocalPlace(Place):
         return os.path.isdir(self.directory)
 
     def names(self, after: str = "") -> list[str]:
-        with suppress(FileNotFoundError, NotADirectoryError):
-            return sorted(n for n in os.listdir(self.directory) if n > after and not n.endswith(STAGED))
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self.directory) as entries:
+            files = (entry.name for entry in entries if not entry.is_dir())
+            return sorted(name for name in files if name > after and not name.endswith(STAGED))
         return []
 
     def holds(self, suffix: str) -> bool:

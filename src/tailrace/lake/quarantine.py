@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +19,7 @@ from tailrace.lake.identity import artifact_prefix, tp_ids
 from tailrace.lake.intents import partitions_with, read_ledger
 from tailrace.lake.ledger import Ledger, keys
 from tailrace.lake.paths import Lake
-from tailrace.lake.place import Place
+from tailrace.lake.place import LocalPlace, Place
 
 SHOWN_SCHEMA = pa.schema(
     [
@@ -45,6 +47,8 @@ SUPERSEDED_SCHEMA = pa.schema([(name, pa.string()) for name in _SUPERSEDED])
 LIGHT = tuple(name for name in QUARANTINE_SCHEMA.names if name != "raw")
 "All columns but the bytes."
 Mask = npt.NDArray[np.bool_]
+Paths = Callable[[Place, Sequence[str], Sequence[int | None]], Sequence[str]]
+"From files of a place, and their sizes where they are known, to paths on local disk."
 
 
 def write_quarantine(place: Place, name: str, rows: pa.Table | pa.RecordBatch) -> None:
@@ -140,7 +144,7 @@ def record_ids(rows: pa.Table) -> pa.StringArray:
 class Listing:
     """All quarantine files of a workspace, and which of their entries no longer hold."""
 
-    files: tuple[tuple[Place, str], ...]
+    files: tuple[str, ...]
     superseded: pa.Table
     damaged: tuple[LakeError, ...]
     "Files and ledgers that cannot be read; the rest can."
@@ -160,9 +164,9 @@ def partitions_with_quarantine(lake: Lake) -> list[tuple[str, str]]:
     return [*partitions_with(lake, "quarantine")]
 
 
-def list_quarantine(lake: Lake) -> Listing:
+def list_quarantine(lake: Lake, paths: Paths) -> Listing:
     """Files that valid ledger segments name, over all tables and partitions of the workspace."""
-    files: list[tuple[Place, str]] = []
+    files: list[str] = []
     superseded = [SUPERSEDED_SCHEMA.empty_table()]
     damaged: list[LakeError] = []
     for table, partition in partitions_with_quarantine(lake):
@@ -172,16 +176,29 @@ def list_quarantine(lake: Lake) -> Listing:
         except LakeError as error:
             damaged.append(error)
             continue
-        for name in ledger.quarantine:
-            try:
-                with reading_file(directory, name):
-                    files.append((directory, name))
-            except LakeError as error:
-                damaged.append(error)
+        found, broken = _readable(directory, ledger.quarantine, paths)
+        files += found
+        damaged += broken
         again = _read_again(ledger)
         owner = [pa.array([value] * again.num_rows, pa.string()) for value in (table, partition)]
         superseded.append(pa.table([*owner, *again.columns], schema=SUPERSEDED_SCHEMA))
     return Listing(tuple(files), pa.concat_tables(superseded), tuple(damaged))
+
+
+def _readable(place: Place, names: Sequence[str], paths: Paths) -> tuple[list[str], list[LakeError]]:
+    """Paths on local disk of the files that can be read, and what is wrong with the others."""
+    found: list[str] = []
+    damaged: list[LakeError] = []
+    with suppress(LakeError):
+        paths(place, names, [None] * len(names))  # together, if all are there
+    for name in names:
+        try:
+            path = paths(place, [name], [None])[0]
+            with reading_file(LocalPlace(os.path.dirname(path)), os.path.basename(path)):
+                found.append(path)
+        except LakeError as error:
+            damaged.append(LakeError(error.message, code=error.code, where=place.address(name), hint=error.hint))
+    return found, damaged
 
 
 def _read_again(ledger: Ledger) -> pa.Table:

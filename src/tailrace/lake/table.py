@@ -40,12 +40,17 @@ def open_table(root: Place, version: int | None = None) -> DeltaTable:
     from deltalake import DeltaTable
 
     with reading_log(root):
-        delta = DeltaTable(root.uri, version, dict(root.storage_options or {}))
+        delta = DeltaTable(root.delta_uri, version, _options(root))
     # delta-rs takes a commit that a crash left empty for one that did nothing.
     with suppress(FileNotFoundError):
         if version is None and not (root / LOG).size(f"{delta.version():020d}.json"):
             raise damaged_log(root, "the last commit is empty")
     return delta
+
+
+def _options(root: Place) -> dict[str, str] | None:
+    options = root.storage_options
+    return None if options is None else dict(options)
 
 
 def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:
@@ -59,13 +64,13 @@ def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:
             os.makedirs(root.uri, exist_ok=True)
         try:
             return DeltaTable.create(
-                root.uri,
+                root.delta_uri,
                 Schema.from_arrow(schema),
                 mode="error",
                 partition_by=list(PARTITION_COLUMNS),
                 name=table,
                 configuration=_PROPERTIES,
-                storage_options=dict(root.storage_options or {}),
+                storage_options=_options(root),
                 # A retry would put a second creation on top of the other's table.
                 commit_properties=CommitProperties(max_commit_retries=0),
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from tailrace.lake.damage import reading_file
 from tailrace.lake.files import DataFile
@@ -66,8 +68,8 @@ def without_duplicates(
     beside = _with_key(root, (file for file in stored if file.day in near), key)
     if not keyed:
         return Thinned(list(fresh))
-    with _connected() as con:
-        search = _Search(con, root, key, keyed, beside)
+    with _connected() as (con, folder):
+        search = _Search(con, key, _scan(root, keyed, key, folder), _scan(root, beside, key, folder))
         if not search.has_suspects():
             return Thinned(list(fresh))
         search.find_losers()
@@ -92,9 +94,10 @@ def vanished_days(
     parts = ", ".join(f"{_quoted(name)} AS k{n}" for n, name in enumerate(key.columns))
     same = " AND ".join(f"gone.k{n} = {{0}}.k{n}" for n in range(len(key.columns)))
     window = key.window // timedelta(microseconds=1)
-    with _connected() as con:
+    with _connected() as (con, folder):
+        all_gone = _scan(root, before, key, folder)
         for table, files in (("gone", before), ("kept", after)):
-            found = _scan(root, files) if files else f"{_scan(root, before)} LIMIT 0"
+            found = all_gone if files is before else _scan(root, files, key, folder) or f"{all_gone} LIMIT 0"
             where = f"WHERE {_filled(key)}" if files else ""
             con.execute(f"CREATE TABLE {table} AS SELECT {parts}, epoch_us(tp_timestamp) AS us FROM {found} {where}")
         rows = con.execute(
@@ -107,17 +110,11 @@ def vanished_days(
 
 
 class _Search:
-    def __init__(
-        self,
-        con: duckdb.DuckDBPyConnection,
-        root: Place,
-        key: Key,
-        fresh: Sequence[DataFile],
-        stored: Sequence[ActiveFile | DataFile],
-    ) -> None:
+    """Among the rows of two scans; what is stored may be nothing."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, key: Key, fresh: str, stored: str) -> None:
         self.con, self.key = con, key
-        self.fresh, self.filled = _scan(root, fresh), _filled(key)
-        self.stored = _scan(root, stored) if stored else None
+        self.fresh, self.stored, self.filled = fresh, stored, _filled(key)
         names = [_quoted(name) for name in key.columns]
         self.hash = f"hash({', '.join(names)})"
         self.parts = ", ".join(f"{name} AS k{n}" for n, name in enumerate(names))
@@ -130,7 +127,7 @@ class _Search:
         run = self.con.execute
         run(f"CREATE TABLE hashes AS SELECT {self.hash} AS h FROM {self.fresh} WHERE {self.filled}")
         run("CREATE TABLE suspects AS SELECT h FROM hashes GROUP BY h HAVING count(*) > 1")
-        if self.stored is not None:
+        if self.stored:
             met = f"SELECT DISTINCT {self.hash} AS h FROM {self.stored} WHERE {self.filled}"
             run(f"INSERT INTO suspects {met} AND h IN (SELECT h FROM hashes) EXCEPT SELECT h FROM suspects")
         run("DROP TABLE hashes")
@@ -145,7 +142,7 @@ class _Search:
             f" file_index AS file, file_row_number AS line FROM {self.fresh} {suspect}"
         )
         run("CREATE TABLE losers (file UBIGINT, line BIGINT, id VARCHAR)")
-        if self.stored is not None:
+        if self.stored:
             run(f"CREATE TABLE met AS SELECT {self.parts}, epoch_us(tp_timestamp) AS us FROM {self.stored} {suspect}")
             self._lose_to_stored()
         self._lose_to_earlier()
@@ -185,7 +182,8 @@ class _Search:
 
 
 @contextmanager
-def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
+def _connected() -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+    """A connection, and a directory for what goes with it."""
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="tailrace-unique-") as folder, duckdb.connect() as con:
@@ -193,7 +191,7 @@ def _connected() -> Iterator[duckdb.DuckDBPyConnection]:
         con.execute(f"SET memory_limit = '{MEMORY}'")
         con.execute(f"SET temp_directory = '{folder}'")
         con.execute("SET preserve_insertion_order = false")
-        yield con
+        yield con, folder
 
 
 def _with_key(root: Place, files: Iterable[File], key: Key) -> list[File]:
@@ -207,9 +205,23 @@ def _with_key(root: Place, files: Iterable[File], key: Key) -> list[File]:
     return found
 
 
-def _scan(root: Place, files: Sequence[DataFile | ActiveFile]) -> str:
-    paths = ", ".join("'" + f"{root}/{file.path}".replace("'", "''") + "'" for file in files)
-    return f"read_parquet([{paths}])"
+def _scan(root: Place, files: Sequence[DataFile | ActiveFile], key: Key, folder: str) -> str:
+    """The files in SQL; none: nothing."""
+    local = (root.address(file.path) if root.is_local else _narrowed(root, file.path, key, folder) for file in files)
+    paths = ", ".join("'" + path.replace("'", "''") + "'" for path in local)
+    return f"read_parquet([{paths}])" if paths else ""
+
+
+def _narrowed(root: Place, path: str, key: Key, folder: str) -> str:
+    """A local file with the same rows and the columns that matter here: the others stay where they are."""
+    target = f"{folder}/{secrets.token_hex(8)}.parquet"
+    with reading_file(root, path) as source:
+        columns = list(dict.fromkeys([*key.columns, "tp_timestamp", "tp_id"]))
+        schema = pa.schema([source.schema_arrow.field(name) for name in columns])
+        with pq.ParquetWriter(target, schema) as writer:
+            for group in range(source.num_row_groups):
+                writer.write_table(source.read_row_group(group, columns).select(columns))
+    return target
 
 
 def _filled(key: Key) -> str:

@@ -19,20 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailrace.core.directories import cache_directory
 from tailrace.pipeline.java import Java
 
 _ROOM_NEEDED = 1024**3
 _SMALLEST = 10 * 1024**2
 _UNUSED_AFTER = 30 * 86400
 _RETRY_AFTER = 86400
-
-
-def cache_directory() -> Path:
-    """Where things that can be made again are kept."""
-    own = os.environ.get("TAILRACE_CACHE_DIR")
-    if own:
-        return Path(own)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tailrace"
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tailrace.core.directories import cache_directory
 from tailrace.core.errors import SparkError
-from tailrace.pipeline.archive import Archive, cache_directory
+from tailrace.pipeline.archive import Archive
 from tailrace.pipeline.java import Java, find_java, launcher_home
 from tailrace.pipeline.jvm_log import how_ended, rotated_log, start_failure, writable
 from tailrace.pipeline.options import Settings

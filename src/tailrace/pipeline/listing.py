@@ -8,18 +8,21 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from itertools import chain
+from urllib.parse import quote
 
 from tailrace.config.model import PartitionSpec, SourceSpec
 from tailrace.core import Artifact, Format, Table, TimeRange
 from tailrace.core.ranges import written
 from tailrace.lake.ledger import Ledger
 from tailrace.lake.paths import Lake
+from tailrace.lake.place import Place
 from tailrace.pipeline import reach
 from tailrace.pipeline.job import key_of, recipe_of
 from tailrace.pipeline.plan import Wanted
 from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources import Found, Skipped, Source, Unreadable, make_source
 from tailrace.sources.base import Continuing, Delivering, Delivery
+from tailrace.sources.objects import SAFE
 from tailrace.sources.walk import file_uri
 
 _EVER = TimeRange()
@@ -173,7 +176,17 @@ def list_sources(spec: PartitionSpec, table: Table, window: TimeRange, report: P
 def own_places(lake: Lake) -> tuple[str, ...]:
     """How the URIs of Tailrace's own files begin: what a lake holds and Spark says are no logs to collect."""
     folders = [file_uri(os.path.realpath(lake.home / name)) + "/" for name in ("config", "data", "meta")]
+    if lake.elsewhere is not None:
+        folders += [_uri_of(root) + "/" for root in (lake.data_root, lake.meta_root)]
     return (*folders, file_uri(os.path.realpath(lake.home / "logs") + "/spark.log"))
+
+
+def _uri_of(place: Place) -> str:
+    """As sources name it."""
+    if place.is_local:
+        return file_uri(os.path.realpath(place.uri))
+    scheme, _, rest = place.uri.partition("://")
+    return f"{scheme}://{quote(rest, safe=SAFE)}"
 
 
 def _arguments(source: SourceSpec, table: Table) -> dict[str, object]:

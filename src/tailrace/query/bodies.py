@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from tailrace.lake.paths import Lake
+    from tailrace.query.local import LocalFiles
 
 _OWN = "memory.tailrace_own"
 "Schema of what views need and people do not look at."
@@ -36,17 +36,17 @@ def rows_of(paths: Iterable[str], schema: pa.Schema, condition: str = "") -> str
     return f"SELECT {select} FROM {_scan(paths, {f.name: duckdb_type(f) for f in schema})}{where}"
 
 
-def quarantine(connection: duckdb.DuckDBPyConnection, lake: Lake) -> tuple[str, list[str]]:
+def quarantine(connection: duckdb.DuckDBPyConnection, files: LocalFiles) -> tuple[str, list[str]]:
     """All records that could not be stored, and what had to be left out of them."""
     from tailrace.lake.quarantine import SHOWN_SCHEMA, list_quarantine
     from tailrace.query.types import duckdb_type
 
-    listing = list_quarantine(lake)
+    listing = list_quarantine(files.lake, files.paths)
     damaged = [str(error) for error in listing.damaged]
     if not listing.files:
         return nothing(SHOWN_SCHEMA), damaged
     types = {f.name: duckdb_type(f) for f in SHOWN_SCHEMA}
-    body = f"SELECT * FROM {_scan((place.address(name) for place, name in listing.files), types)} AS entry"
+    body = f"SELECT * FROM {_scan(listing.files, types)} AS entry"
     if listing.superseded.num_rows:
         # Of an artifact that was read again only the entries of the last reading hold.
         connection.register("tailrace_listing", listing.superseded)

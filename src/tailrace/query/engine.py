@@ -13,6 +13,7 @@ from tailrace.core.errors import LakeError, QueryError
 from tailrace.core.registry import holding, nearest
 from tailrace.core.table import DEFAULT_SCHEMA
 from tailrace.query.filters import Schema, Scope
+from tailrace.query.local import Announce, LocalFiles
 from tailrace.query.quoting import quoted
 from tailrace.query.statement import Statement, with_now
 from tailrace.query.tables import Tables
@@ -46,13 +47,14 @@ class Engine:
         declared: Callable[[], Mapping[str, Table]] = dict,
         schemas: Callable[[], Iterable[Schema]] = tuple,
         scope: Scope | None = None,
+        announce: Announce | None = None,
     ) -> None:
         self.connection = duckdb.connect()
         self.connection.execute("SET TimeZone = 'UTC'")
         # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
         self.connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
         self.tables = Tables(lake, declared, scope or Scope())
-        self.views = Views(self.connection, self.tables, schemas)
+        self.views = Views(self.connection, self.tables, schemas, LocalFiles(lake, announce))
 
     @property
     def warnings(self) -> list[str]:

@@ -13,6 +13,7 @@ from tailrace.core.registry import ALIASES
 from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
 from tailrace.query import bodies
 from tailrace.query.filters import Schema
+from tailrace.query.local import LocalFiles
 from tailrace.query.plan import CATALOG, Key, Scans, address, scans
 from tailrace.query.quoting import literal, quoted
 from tailrace.query.statement import Statement
@@ -20,6 +21,8 @@ from tailrace.query.tables import Shown, Tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tailrace.lake.snapshot import Snapshot
 
 QUARANTINE = "tp_quarantine"
 "View of all records that could not be stored; the default schema has it."
@@ -37,8 +40,10 @@ class Views:
         connection: duckdb.DuckDBPyConnection,
         tables: Tables,
         declared: Callable[[], Iterable[Schema]],
+        files: LocalFiles,
     ) -> None:
         self.connection = connection
+        self.files = files
         self.tables = tables
         self.scope = tables.scope
         self.declared = declared
@@ -143,7 +148,7 @@ class Views:
     def _pruned(self, statement: Statement, wanted: Mapping[Key, str]) -> dict[Key, pa.Table]:
         """Files per view that survive the statement's filters, as far as DuckDB tells how it would run."""
         found = ((key, self.schemas[key[0]].snapshot(table)) for key, table in wanted.items())
-        large = {key: seen for key, seen in found if seen is not None and seen.files.num_rows >= PRUNE_FROM}
+        large = {key: seen for key, seen in found if seen is not None and _is_worth_pruning(seen)}
         if not large:
             return {}
         from tailrace.query.prune import surviving
@@ -166,7 +171,7 @@ class Views:
         return scans(self.connection, statement.text, path, columns)
 
     def _make(self, key: Key, table: str, files: pa.Table | None) -> None:
-        from tailrace.lake.versions import require_files
+        from tailrace.lake.versions import require_files, vacuumed
 
         shown = self.schemas[key[0]]
         seen = shown.snapshot(table)
@@ -177,7 +182,12 @@ class Views:
             names = files["path"].to_pylist()
             if shown.is_old(table) and seen.root.is_local:
                 require_files(seen.root, names)
-            paths = map(seen.root.address, names)
+            try:
+                paths = self.files.paths(seen.root, names, files["size"].to_pylist())
+            except LakeError as error:
+                if shown.is_old(table) and error.code == "lake.damaged-file":
+                    raise vacuumed(str(error.where)) from None
+                raise
             body = bodies.rows_of(paths, seen.schema, self.scope.condition)
         try:
             self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
@@ -202,11 +212,17 @@ class Views:
         return made
 
     def _make_quarantine(self, key: Key) -> None:
-        body, damaged = bodies.quarantine(self.connection, self.tables.lake)
+        body, damaged = bodies.quarantine(self.connection, self.files)
         self.warnings.extend(f"left out of {QUARANTINE}: {error}" for error in damaged)
         if self.scope.at is not None:
             self.warnings.append(f"{QUARANTINE} has no versions: it is shown as it is now")
         self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
+
+
+def _is_worth_pruning(seen: Snapshot) -> bool:
+    """Files that have to be fetched first cost more than statistics."""
+    files: int = seen.files.num_rows
+    return files >= (PRUNE_FROM if seen.root.is_local else 1)
 
 
 def _views(shown: Shown) -> Iterator[tuple[str, str]]:

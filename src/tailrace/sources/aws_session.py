@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from tailrace.clouds.aws import boto_session
+from tailrace.clouds.settings import Settings
 from tailrace.config.model import ConnectionSpec
 from tailrace.core import SourceError
 from tailrace.core.errors import one_line
-from tailrace.sources.access import Settings
-from tailrace.sources.aws_access import boto_session
 from tailrace.sources.base import DENIED, GONE, IO, REFUSED
 
 _DENIED = ("AccessDenied", "UnrecognizedClient", "InvalidClientTokenId", "ExpiredToken", "SignatureDoesNotMatch",

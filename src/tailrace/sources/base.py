@@ -10,12 +10,12 @@ from typing import BinaryIO, ClassVar, Protocol, runtime_checkable
 
 from tailrace.config.model import ConnectionSpec, Location
 from tailrace.core import Artifact, SourceError, TimeRange
+from tailrace.core.errors import DENIED as DENIED
+from tailrace.core.errors import GONE as GONE
+from tailrace.core.errors import IO as IO
 
-GONE = "source.gone"
-DENIED = "source.denied"
 SPECIAL = "source.special"
 REFUSED = "source.refused"
-IO = "source.io"
 TRANSIENT = frozenset({IO})
 "Codes after which trying again may help; the others stay true until somebody acts."
 

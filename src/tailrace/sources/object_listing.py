@@ -9,13 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 
+from tailrace.clouds.errors import pause_after_break, told, told_of_listing
 from tailrace.config.model import Location
 from tailrace.core import TimeRange
 from tailrace.sources.base import GONE, IO, SPECIAL, Unreadable
 from tailrace.sources.buckets import Bucket, Entry, OddName
 from tailrace.sources.key_ranges import EVER, KeyRange, Spelling, dated, is_padded, starting_with
 from tailrace.sources.layout import Layout, PathMatch
-from tailrace.sources.object_errors import pause_after_break, told, told_of_listing
 from tailrace.sources.object_keys import fits, matched
 from tailrace.sources.object_walk import Trunk, Walk
 

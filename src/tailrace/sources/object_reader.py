@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tailrace.clouds.errors import source_error
 from tailrace.core import Artifact, SourceError
 from tailrace.sources.base import IO
-from tailrace.sources.object_errors import source_error
 
 if TYPE_CHECKING:
     from obstore import GetOptions

@@ -13,13 +13,13 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 from urllib.parse import quote, unquote
 
+from tailrace.clouds.errors import told, told_of_listing
 from tailrace.config.model import Location
 from tailrace.core import Artifact, ConfigError, SourceError, TimeRange
 from tailrace.sources.base import SPECIAL, Found, Given, Skipped, Unreadable
 from tailrace.sources.buckets import Bucket, Entry, ObstoreBucket, OddName, is_exact
 from tailrace.sources.key_ranges import starting_with
 from tailrace.sources.layout import Layout, PathMatch, layout_given
-from tailrace.sources.object_errors import told, told_of_listing
 from tailrace.sources.object_listing import Listing
 from tailrace.sources.object_reader import ObjectReader
 

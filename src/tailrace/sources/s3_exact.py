@@ -11,11 +11,11 @@ from typing import Any, BinaryIO, cast
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from tailrace.sources.access import Settings
-from tailrace.sources.aws_access import boto_session, endpoint_of, region_of
+from tailrace.clouds.aws import boto_session, endpoint_of, region_of
+from tailrace.clouds.errors import source_error
+from tailrace.clouds.settings import Settings
 from tailrace.sources.buckets import Entry
 from tailrace.sources.key_ranges import KeyRange
-from tailrace.sources.object_errors import source_error
 
 _IN_MEMORY = 4 * 1024 * 1024
 

@@ -10,12 +10,12 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
+from tailrace.clouds.errors import told
+from tailrace.clouds.settings import Settings
 from tailrace.core import ConfigError, SourceError, TimeRange
-from tailrace.sources.access import Settings
 from tailrace.sources.aws_session import client_of
 from tailrace.sources.base import REFUSED, Found, Skipped, Unreadable
 from tailrace.sources.buckets import Entry
-from tailrace.sources.object_errors import told
 from tailrace.sources.object_keys import fits, matched
 from tailrace.sources.objects import ObjectSource
 from tailrace.sources.s3_announcements import Announced

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from tailrace.clouds.settings import Settings
 from tailrace.config.model import ConnectionSpec, SourceSpec
 from tailrace.core import SourceError
 from tailrace.sources import make_source
-from tailrace.sources.access import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def try_connection(connection: ConnectionSpec, sources: Iterable[SourceSpec]) ->
 
 
 def _aws_identity(connection: ConnectionSpec) -> Answer:
-    from tailrace.sources.aws_access import identity
+    from tailrace.clouds.aws import identity
 
     try:
         return Answer("identity", identity(Settings.of(connection, "aws")), True)

@@ -12,9 +12,10 @@ from motobuckets import moto_buckets
 from queues import BUCKET, TEST_EVENT, Queue, by_eventbridge, by_sns, notification, queue_of, record
 from world import World
 
+from tailrace.clouds import s3
 from tailrace.core import SourceError, TimeRange
 from tailrace.pipeline.job import UnitResult
-from tailrace.sources import aws_s3_bucket, sqs_delivery
+from tailrace.sources import sqs_delivery
 
 CONFIG = """
 connection "aws" "stand_in" {{
@@ -36,7 +37,7 @@ partition "nginx_access_log" "web" {{
 
 @pytest.fixture
 def queue(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
-    aws_s3_bucket._store.cache_clear()
+    s3.store.cache_clear()
     monkeypatch.setattr(sqs_delivery, "_WAIT", 0)
     with moto_buckets() as moto:
         queue = queue_of(moto)

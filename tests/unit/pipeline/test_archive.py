@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tailrace.pipeline.archive import Archive, cache_directory
+from tailrace.core.directories import cache_directory
+from tailrace.pipeline.archive import Archive
 from tailrace.pipeline.java import Java
 
 BIG = b"x" * (11 * 1024**2)

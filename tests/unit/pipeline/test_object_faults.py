@@ -13,10 +13,11 @@ from world import World
 
 from tailrace.cli.hints import hint_for
 from tailrace.cli.summary import exit_code
+from tailrace.clouds import gcs, s3, settings
 from tailrace.core import TimeRange
 from tailrace.pipeline.job import UnitResult
 from tailrace.pipeline.report import PartitionReport
-from tailrace.sources import access, aws_s3_bucket, gcp_storage_bucket, object_reader
+from tailrace.sources import object_reader
 
 CONFIG = """
 connection "aws" "stand_in" {{
@@ -43,12 +44,12 @@ ROWS = 20 * len(OBJECTS)
 @pytest.fixture(params=["aws_s3_bucket", "gcp_storage_bucket"])
 def server(request: pytest.FixtureRequest, world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketServer]:
     """Two days of three objects each, over S3's protocol and over Google's."""
-    aws_s3_bucket._store.cache_clear()
-    gcp_storage_bucket._store.cache_clear()
+    s3.store.cache_clear()
+    gcs.store.cache_clear()
     monkeypatch.setattr(object_reader, "_LONGEST_PAUSE", 0.05)
-    usual = access.client_options
+    usual = settings.client_options
     soon = {"read_timeout": timedelta(seconds=0.4), "connect_timeout": timedelta(seconds=0.4)}
-    for module in (aws_s3_bucket, gcp_storage_bucket):
+    for module in (s3, gcs):
         monkeypatch.setattr(module, "client_options", lambda endpoint: {**usual(endpoint), **soon})
     with serving(BucketServer(dict(OBJECTS))) as server:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)

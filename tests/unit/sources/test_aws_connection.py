@@ -9,10 +9,11 @@ import pytest
 from motobuckets import Moto, moto_buckets
 from objectsources import EVER, connection, keys, unreadable
 
+from tailrace.clouds import aws, s3
 from tailrace.config.model import Location
 from tailrace.config.values import Secret
 from tailrace.core import ConfigError
-from tailrace.sources import Found, aws_access, aws_s3_bucket, make_source
+from tailrace.sources import Found, make_source
 
 ROLE = "arn:aws:iam::123456789012:role/reader"
 
@@ -23,8 +24,8 @@ def moto(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Moto]:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    aws_s3_bucket._store.cache_clear()
-    aws_access.boto_session.cache_clear()
+    s3.store.cache_clear()
+    aws.boto_session.cache_clear()
     with moto_buckets() as server:
         server.bucket("logs", {"a/1.log": b"one", "a/2.log": b"two"})
         yield server
@@ -59,8 +60,8 @@ def test_a_role_is_assumed_with_its_external_id(moto: Moto) -> None:
     assert assumed.startswith("ASIA")
     assert {path for method, path, query in moto.requests if query.get("key") == "AKIDBASE"} == {"/"}
     moto.denied.add("/")
-    aws_access.boto_session.cache_clear()
-    aws_s3_bucket._store.cache_clear()
+    aws.boto_session.cache_clear()
+    s3.store.cache_clear()
     (trouble,) = unreadable(listed(moto, access_key=Secret("AKIDBASE"), secret_key=Secret("s"), **more))
     assert trouble.reason == f"role {ROLE} cannot be assumed: access denied (AccessDenied)"
 
@@ -69,14 +70,14 @@ def test_the_default_chain(moto: Moto, tmp_path: Path, monkeypatch: pytest.Monke
     (trouble,) = unreadable(listed(moto))
     assert trouble.code == "source.denied"
     assert "no credentials were found" in trouble.reason
-    aws_s3_bucket._store.cache_clear()
+    s3.store.cache_clear()
     (tmp_path / "credentials").write_text("[default]\naws_access_key_id = AKIDDEF\naws_secret_access_key = s\n")
     assert keys(listed(moto))
     assert moto.signers() == {"AKIDDEF"}
     moto.requests.clear()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDENV")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
-    aws_s3_bucket._store.cache_clear()
+    s3.store.cache_clear()
     assert keys(listed(moto))
     assert moto.signers() == {"AKIDENV"}
 

@@ -8,11 +8,12 @@ import pytest
 from azuriteserver import ACCOUNT, Azurite, azurite_server
 from objectsources import EVER, connection, days, keys, unreadable
 
+from tailrace.clouds import azure
 from tailrace.config.model import Location
 from tailrace.config.values import Secret
 from tailrace.core import Artifact, ConfigError, SourceError
 from tailrace.core.registry import find_table
-from tailrace.sources import Source, azure_blob_storage, make_source
+from tailrace.sources import Source, make_source
 
 LAYOUT = dict(find_table("azure_activity_log").file_layout)["azure_blob_storage"]
 NAMES = [
@@ -33,7 +34,7 @@ def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
 
 @pytest.fixture(autouse=True)
 def _environment(azurite: Azurite, monkeypatch: pytest.MonkeyPatch) -> None:
-    azure_blob_storage._store.cache_clear()
+    azure.store.cache_clear()
     monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", azurite.connection_string)
 
 

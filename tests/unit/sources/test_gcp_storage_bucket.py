@@ -9,11 +9,12 @@ import pytest
 from bucketserver import BucketServer, serving
 from objectsources import EVER, connection, days, keys, unreadable
 
+from tailrace.clouds import gcs
 from tailrace.config.model import Location
 from tailrace.config.values import Secret
 from tailrace.core import Artifact, ConfigError
 from tailrace.core.registry import find_table
-from tailrace.sources import Source, gcp_storage_bucket, make_source
+from tailrace.sources import Source, make_source
 
 NAMES = [f"cloudaudit.googleapis.com/activity/2026/10/{day:02}/01:00:00_01:59:59_S0.json" for day in range(1, 31)]
 LAYOUT = dict(find_table("gcp_audit_log").file_layout)["gcp_storage_bucket"]
@@ -21,7 +22,7 @@ LAYOUT = dict(find_table("gcp_audit_log").file_layout)["gcp_storage_bucket"]
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[BucketServer]:
-    gcp_storage_bucket._store.cache_clear()
+    gcs.store.cache_clear()
     with serving(BucketServer({name: name.encode() for name in NAMES})) as server:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", server.url)
         yield server

@@ -15,10 +15,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from objectsources import EVER, connection, keys, unreadable
 
+from tailrace.clouds import azure as clients
+from tailrace.clouds import gcs
 from tailrace.config.model import Location
 from tailrace.config.values import Secret
 from tailrace.core import Artifact
-from tailrace.sources import Source, azure_blob_storage, gcp_storage_bucket, make_source
+from tailrace.sources import Source, make_source
 
 KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 PEM = KEY.private_bytes(
@@ -32,8 +34,8 @@ BLOBS = """<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs><Blo
 
 @pytest.fixture(autouse=True)
 def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    azure_blob_storage._store.cache_clear()
-    gcp_storage_bucket._store.cache_clear()
+    clients.store.cache_clear()
+    gcs.store.cache_clear()
     for name in ("AZURE_STORAGE_CONNECTION_STRING", "GOOGLE_APPLICATION_CREDENTIALS"):
         monkeypatch.delenv(name, raising=False)
 

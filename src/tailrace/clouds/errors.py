@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import re
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from tailrace.core import SourceError
-from tailrace.sources.base import DENIED, GONE, IO
+from tailrace.core.errors import DENIED, GONE, IO
 
 _STATUS = re.compile(r"status code: (\d{3})|HTTP status \w+ error \((\d{3})")
 _CODE = re.compile(r"<Code>(\w+)</Code>|\"reason\": ?\"(\w+)\"")
@@ -17,6 +19,7 @@ _CONTAINERS = {"NoSuchBucket": "bucket", "ContainerNotFound": "container", "File
 _BROKE = "the connection broke"
 _CLASSES = {"FileNotFoundError": GONE, "PermissionDeniedError": DENIED, "UnauthenticatedError": DENIED}
 _TRIES = 4
+Answer = TypeVar("Answer")
 HINT = "`tailrace connection test` tells more about a connection"
 
 
@@ -39,6 +42,18 @@ def told_of_listing(error: BaseException) -> tuple[str, str]:
     """The same where no object was asked for, so that none can be missing."""
     reason, code = told(error)
     return reason.replace("no such object", "no such bucket or container"), code
+
+
+def patiently(ask: Callable[[], Answer]) -> Answer:
+    """The answer; one that was cut off is asked for again."""
+    tries = 0
+    while True:
+        try:
+            return ask()
+        except Exception as error:
+            tries += 1
+            if not pause_after_break(error, tries):
+                raise
 
 
 def pause_after_break(error: Exception, tries: int) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tailrace.config.model import ConnectionSpec
 from tailrace.config.values import Secret
 from tailrace.core import ConfigError, SourceError
-from tailrace.sources.base import DENIED
+from tailrace.core.errors import DENIED
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, RetryConfig
@@ -56,12 +56,12 @@ class Settings:
         value = dict(self.given).get(name)
         return value if isinstance(value, bool) else None
 
-    def refuse(self, *names: str) -> None:
+    def refuse(self, *names: str, purpose: str = "objects") -> None:
         """Attributes that are understood and cannot be used."""
         for name in names:
             if self.text(name) is not None:
                 raise ConfigError(
-                    f"connection {self.type}.{self.name}: '{name}' cannot be used for objects",
+                    f"connection {self.type}.{self.name}: '{name}' cannot be used for {purpose}",
                     code="config.not-available", hint="use another way to log in",
                 )  # fmt: skip
 

@@ -14,10 +14,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from tailrace.clouds.errors import told
+from tailrace.clouds.settings import Settings, in_environment, require_metadata
 from tailrace.core import ConfigError, SourceError
-from tailrace.sources.access import Settings, in_environment, require_metadata
-from tailrace.sources.base import DENIED
-from tailrace.sources.object_errors import told
+from tailrace.core.errors import DENIED
 
 if TYPE_CHECKING:
     import boto3

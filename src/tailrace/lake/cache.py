@@ -1,0 +1,139 @@
+"""Files of a lake in an object store, at hand: fetched whole, in parallel, and kept on disk up to a size.
+
+A file's name says what is in it for ever, so nothing here goes stale. A process links what it uses into a directory of
+its own: what others throw out of the cache meanwhile stays readable for it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from tailrace.core.directories import cache_directory
+from tailrace.core.errors import LakeError
+from tailrace.lake.object_place import ObjectPlace
+from tailrace.lake.place import Place
+
+FETCHED_AT_ONCE = 16
+_LOCK = ".lock"
+
+
+class Cache:
+    """One process's view of it. `announce` is told of what is about to be fetched: files and bytes."""
+
+    def __init__(
+        self, limit: int, directory: Path | None = None, announce: Callable[[int, int], None] | None = None
+    ) -> None:
+        root = directory or cache_directory() / "lake"
+        self._pool, self._sessions, self._limit, self._announce = root / "files", root / "sessions", limit, announce
+        self._own: Path | None = None
+
+    def at_hand(self, place: Place, files: Sequence[tuple[str, int | None]]) -> list[str]:
+        """Paths of files on local disk, readable for as long as this cache lives; of files the sizes may be known."""
+        if not isinstance(place, ObjectPlace):
+            return [place.address(name) for name, _ in files]
+        own = self._session()
+        targets = {name: own / _name_of(place, name) for name, _ in files}
+        missing = [(name, size) for name, size in files if not self._has(targets[name])]
+        if missing:
+            if self._announce:
+                self._announce(len(missing), sum(size or 0 for _, size in missing))
+            with ThreadPoolExecutor(min(FETCHED_AT_ONCE, len(missing)), thread_name_prefix="fetch") as pool:
+                fetched = [pool.submit(self._fetch, place, name, size, targets[name]) for name, size in missing]
+            for each in fetched:
+                each.result()
+            self.trim()
+        return [str(target) for target in targets.values()]
+
+    def trim(self) -> None:
+        """Throw out what was not used for longest, until what stays is no more than the limit."""
+        with _held(self._pool / _LOCK) as is_held:
+            if not is_held:
+                return  # somebody else is at it
+            self._forget_dead()
+            found = [(entry.stat(), entry.path) for entry in os.scandir(self._pool) if entry.name != _LOCK]
+            used = sum(status.st_size for status, _ in found)
+            for status, path in sorted(found, key=lambda each: each[0].st_mtime_ns):
+                if used <= self._limit:
+                    return
+                os.unlink(path)
+                used -= status.st_size
+
+    def _session(self) -> Path:
+        if self._own is None:
+            self._pool.mkdir(parents=True, exist_ok=True)
+            own = self._sessions / f"{os.getpid()}-{secrets.token_hex(4)}"
+            own.mkdir(parents=True)
+            handle = os.open(own / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            weakref.finalize(self, _leave, own, handle)
+            self._own = own
+        return self._own
+
+    def _has(self, target: Path) -> bool:
+        kept = self._pool / target.name
+        with suppress(FileNotFoundError):
+            os.utime(kept)
+        if target.exists():
+            return True
+        with suppress(FileNotFoundError):
+            os.link(kept, target)
+            return True
+        return False
+
+    def _fetch(self, place: ObjectPlace, name: str, size: int | None, target: Path) -> None:
+        part = target.with_name(f"{target.name}.part")
+        try:
+            got = place.fetch(name, part)
+        except FileNotFoundError:
+            raise _damaged(place, name, "the file is missing") from None
+        if size is not None and got != size:
+            raise _damaged(place, name, f"it has {got:,} bytes, and {size:,} were written")
+        os.replace(part, target)
+        with suppress(FileExistsError):
+            os.link(target, self._pool / target.name)
+
+    def _forget_dead(self) -> None:
+        """Directories of processes that were killed."""
+        for entry in os.scandir(self._sessions):
+            with suppress(FileNotFoundError), _held(Path(entry.path, _LOCK), create=False) as is_held:
+                if is_held:
+                    shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _name_of(place: ObjectPlace, name: str) -> str:
+    digest = hashlib.blake2b(place.address(name).encode(), digest_size=12).hexdigest()
+    return f"{digest}-{name.rpartition('/')[2]}"
+
+
+def _leave(own: Path, handle: int) -> None:
+    shutil.rmtree(own, ignore_errors=True)
+    os.close(handle)
+
+
+@contextmanager
+def _held(path: Path, *, create: bool = True) -> Iterator[bool]:
+    """Is the lock ours, for the length of the block?"""
+    handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0), 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
+
+
+def _damaged(place: ObjectPlace, name: str, message: str) -> LakeError:
+    hint = "restore the file from a backup; other tables are not affected"
+    return LakeError(message, code="lake.damaged-file", where=place.address(name), hint=hint)

@@ -1,0 +1,145 @@
+"""A lease on a partition in an object store: an object that says who works on it, renewed for as long as he does.
+
+It tells the second one at once that he is second. What keeps two writers from each other's rows is the commit
+protocol: a lease that was taken from someone who only seemed dead costs him his run, and the lake nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from tailrace.core.errors import LakeError, LockedError
+from tailrace.lake.lock import Holder, locked
+from tailrace.lake.object_place import ObjectPlace, answered
+
+if TYPE_CHECKING:
+    from obstore import PutResult, UpdateVersion
+
+LASTS = 60.0
+"Seconds after its last renewal at which a lease counts for nothing."
+RENEWED_EVERY = 15.0
+NAME = "lease.json"
+ATTEMPTS = 5
+_held: set[str] = set()
+"Tokens of this process."
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What the object holds; an empty one is nobody's."""
+
+    holder: Holder
+    token: str
+    renewed: float
+    "For the object to change; how old it is the store tells."
+
+
+@contextmanager
+def leased(place: ObjectPlace, name: str, holder: Holder) -> Iterator[None]:
+    """Hold the lease for the length of the block, or say at once who does."""
+    lease = Lease(holder, secrets.token_hex(8), time.time())
+    keeper = _Keeper(place, lease, _taken(place, name, lease))
+    keeper.start()
+    _held.add(lease.token)
+    try:
+        yield
+    finally:
+        _held.discard(lease.token)
+        keeper.let_go()
+
+
+def _taken(place: ObjectPlace, name: str, lease: Lease) -> UpdateVersion:
+    """The version under which the lease is ours."""
+    import obstore
+    from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+    key, data = place.key(NAME), msgspec.json.encode(lease)
+    with answered(place.address(NAME)):
+        for _ in range(ATTEMPTS):
+            with suppress(AlreadyExistsError):
+                return _version(obstore.put(place.store, key, data, mode="create"))
+            with suppress(FileNotFoundError, PreconditionError):
+                found = obstore.get(place.store, key)
+                content, meta = bytes(found.bytes()), found.meta
+                if content == data:
+                    return _version(meta)  # the answer to our own put was lost
+                if content and _is_alive(content, time.time() - meta["last_modified"].timestamp()):
+                    raise _held_by(content, name, place)
+                return _version(obstore.put(place.store, key, data, mode=_version(meta)))
+    raise _held_by(b"", name, place)
+
+
+def _is_alive(content: bytes, age: float) -> bool:
+    if age > LASTS:
+        return False
+    try:
+        lease = msgspec.json.decode(content, type=Lease)
+    except msgspec.DecodeError:
+        return True
+    if lease.holder.host != socket.gethostname():
+        return True
+    if lease.holder.pid == os.getpid():
+        return lease.token in _held  # in a container that was started again numbers begin anew
+    with suppress(PermissionError):
+        try:
+            os.kill(lease.holder.pid, 0)
+        except ProcessLookupError:
+            return False
+    return True
+
+
+def _held_by(content: bytes, name: str, place: ObjectPlace) -> LockedError:
+    holder = b""
+    with suppress(msgspec.DecodeError):
+        holder = msgspec.json.encode(msgspec.json.decode(content, type=Lease).holder)
+    hint = f"wait for it to end, or stop it; the lease of one that died ends within {LASTS:.0f} seconds"
+    return locked(holder, name, place.address(NAME), hint)
+
+
+def _version(result: PutResult | Mapping[str, object]) -> UpdateVersion:
+    found = {part: str(result[part]) for part in ("e_tag", "version") if result.get(part)}
+    return found  # type: ignore[return-value]
+
+
+class _Keeper(threading.Thread):
+    """Renews the lease until it is let go or lost."""
+
+    def __init__(self, place: ObjectPlace, lease: Lease, version: UpdateVersion) -> None:
+        super().__init__(name="lease", daemon=True)
+        self._place, self._lease, self._version = place, lease, version
+        self._over = threading.Event()
+        self._is_lost = False
+
+    def run(self) -> None:
+        while not self._over.wait(RENEWED_EVERY) and not self._is_lost:
+            # A store that cannot be reached now may be reached the next time.
+            with suppress(LakeError):
+                self._write(msgspec.json.encode(replace(self._lease, renewed=time.time())))
+
+    def let_go(self) -> None:
+        self._over.set()
+        self.join()
+        if not self._is_lost:
+            with suppress(LakeError):
+                self._write(b"")
+
+    def _write(self, data: bytes) -> None:
+        import obstore
+        from obstore.exceptions import PreconditionError
+
+        with answered(self._place.address(NAME)):
+            try:
+                put = obstore.put(self._place.store, self._place.key(NAME), data, mode=self._version)
+                self._version = _version(put)
+            except (PreconditionError, FileNotFoundError):
+                self._is_lost = True

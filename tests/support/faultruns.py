@@ -1,0 +1,74 @@
+"""A small collector in processes of its own, and what it leaves in a lake on disk or in a bucket."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from lakecheck import committed
+
+from tailrace.lake.intents import read_ledger
+from tailrace.lake.paths import Lake, partition_path
+from tailrace.lake.quarantine import read_quarantine
+from tailrace.lake.snapshot import snapshot
+
+TABLE = "fault_log"
+SCRIPT = Path(__file__).parents[1] / "faults" / "collect_once.py"
+PATHS = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
+Rows = Counter[tuple[str, str]]
+
+
+def start(lake: Lake, run: str, partition: str = "main", **env: str) -> subprocess.Popen[str]:
+    """A lake in a bucket is one of moto's, which `remotelake` knows by its URL."""
+    environment = {**os.environ, "PYTHONPATH": PATHS, **env}
+    if lake.elsewhere is not None:
+        environment |= {"LAKE_ENDPOINT": _endpoint(lake), "LAKE_PREFIX": lake.elsewhere.prefix}  # type: ignore[attr-defined]
+    command = [sys.executable, str(SCRIPT), str(lake.home), run, partition]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _endpoint(lake: Lake) -> str:
+    return str(lake.elsewhere.container.settings.text("endpoint_url"))  # type: ignore[union-attr]
+
+
+def collect(lake: Lake, run: str, partition: str = "main", **env: str) -> tuple[int, str]:
+    with start(lake, run, partition, **env) as process:
+        out, err = process.communicate(timeout=180)
+    assert process.returncode in (0, 5, -signal.SIGKILL), err
+    return process.returncode, out
+
+
+def stored(lake: Lake, partition: str = "main") -> Rows:
+    """Every visible row: its id and the version it was read from."""
+    seen = snapshot(lake, TABLE)
+    found: Rows = Counter()
+    for file in seen.files.select(["path", "tp_partition"]).to_pylist():
+        if file["tp_partition"] == partition:
+            with seen.root.open(file["path"]) as opened:
+                rows = pq.ParquetFile(opened).read(columns=["tp_id", "version"])
+            found.update(zip(*(c.to_pylist() for c in rows.columns), strict=True))
+    return found
+
+
+def check_clean(lake: Lake, partition: str = "main") -> None:
+    """No file that was never committed, and a ledger that says what the data hold."""
+    root = lake.table_root(TABLE)
+    there = {path for path in root.walk(partition_path(partition)) if path.endswith(".parquet")}
+    assert there <= committed(root)
+    ledger = read_ledger(lake, TABLE, partition)
+    assert sum(ledger.entries.column("rows").to_pylist()) == stored(lake, partition).total()
+    assert lake.meta("quarantine", TABLE, partition).names() == sorted(ledger.quarantine)
+    assert read_quarantine(lake, TABLE, partition, ["uri", "raw"]).num_rows == len(ledger.entries)
+
+
+def wait_until_stopped(pid: int) -> None:
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
