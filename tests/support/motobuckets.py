@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
@@ -56,7 +56,7 @@ def moto_buckets() -> Iterator[Moto]:
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import WSGIRequestHandler, make_server
 
-    moto = Moto()
+    moto, conditional = Moto(), threading.Lock()
     inner = DomainDispatcherApplication(create_backend_app)
     handler = type("Quiet", (WSGIRequestHandler,), {"log_request": lambda *_: None, "protocol_version": "HTTP/1.1"})
 
@@ -69,7 +69,9 @@ def moto_buckets() -> Iterator[Moto]:
             body = b"<ErrorResponse>%s</ErrorResponse>" % error if environ["PATH_INFO"] == "/" else error
             start_response("403 Forbidden", [("Content-Length", str(len(body)))])
             return [body]
-        return inner(environ, start_response)
+        # moto looks first and puts then; S3 does both in one step.
+        with conditional if "HTTP_IF_NONE_MATCH" in environ or "HTTP_IF_MATCH" in environ else nullcontext():
+            return inner(environ, start_response)
 
     server = make_server("127.0.0.1", 0, app, threaded=True, request_handler=handler)
     server.daemon_threads = True  # type: ignore[attr-defined]

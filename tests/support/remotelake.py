@@ -26,13 +26,14 @@ ACCESS_KEY = "AKIALAKEOWNER"
 SECRET_KEY = "never-to-be-shown"
 
 
-def bucket_place(url: str, prefix: str = "some/where", bucket: str = BUCKET) -> ObjectPlace:
-    """A place in a bucket of that server, reached with keys."""
+def bucket_place(url: str, prefix: str = "some/where", bucket: str = BUCKET, **more: object) -> ObjectPlace:
+    """A place in a bucket of that server, reached with keys; `more` are settings of the connection."""
     given = (
         ("access_key", ACCESS_KEY),
         ("secret_key", Secret(SECRET_KEY)),
         ("region", "us-east-1"),
         ("endpoint_url", url),
+        *more.items(),
     )
     return ObjectPlace(Container("s3", bucket, Settings("aws", "test", given)), prefix)
 
@@ -58,7 +59,7 @@ def remote_lake(home: Path, url: str, prefix: str = "some/where") -> Lake:
 
 @dataclass(frozen=True)
 class MotoProcess:
-    """moto in a process of its own, because delta-rs lets no other thread run while it asks; requests are noted."""
+    """A server in a process of its own, because delta-rs lets no other thread run while it asks; requests are noted."""
 
     url: str
     log: Path
@@ -78,19 +79,41 @@ class MotoProcess:
 
 @contextmanager
 def moto_process(log: Path, *buckets: str) -> Iterator[MotoProcess]:
-    """A server with empty buckets, until the end of the block."""
-    command = [sys.executable, __file__, str(log), *buckets]
+    """moto with empty buckets, until the end of the block."""
+    with _process("s3", str(log), *buckets) as url:
+        yield MotoProcess(url, log)
+
+
+@contextmanager
+def google_process() -> Iterator[str]:
+    """A server that speaks Google's protocol, with one bucket, until the end of the block: its URL."""
+    with _process("gs") as url:
+        yield url
+
+
+@contextmanager
+def _process(*arguments: str) -> Iterator[str]:
+    command = [sys.executable, __file__, *arguments]
     environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stdin
         assert server.stdout
         try:
-            yield MotoProcess(server.stdout.readline().strip(), log)
+            yield server.stdout.readline().strip()
         finally:
             server.stdin.close()
 
 
-def _serve(log: str, *buckets: str) -> None:
+def _serve_google() -> None:
+    from bucketserver import serving
+    from writablebucket import WritableBucket
+
+    with serving(WritableBucket({})) as server:
+        print(server.url, flush=True)
+        sys.stdin.read()
+
+
+def _serve_s3(log: str, *buckets: str) -> None:
     from motobuckets import moto_buckets
 
     with open(log, "w", buffering=1) as out, moto_buckets() as moto:
@@ -102,4 +125,4 @@ def _serve(log: str, *buckets: str) -> None:
 
 
 if __name__ == "__main__":
-    _serve(*sys.argv[1:])
+    (_serve_google if sys.argv[1] == "gs" else _serve_s3)(*sys.argv[2:])

@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from typing import ClassVar
+from typing import ClassVar, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from bucketserver import BucketServer, Handler, etag
@@ -15,8 +15,9 @@ from bucketserver import BucketServer, Handler, etag
 
 @dataclass
 class WritableBucket(BucketServer):
-    """`writes` holds methods and keys in order."""
+    """`writes` holds methods and keys in order. Of conditions it may take no notice, or refuse what has one."""
 
+    conditions: Literal["kept", "ignored", "refused"] = "kept"
     writes: list[tuple[str, str]] = field(default_factory=list)
     generations: dict[str, int] = field(default_factory=dict)
     written: dict[str, float] = field(default_factory=dict)
@@ -31,6 +32,8 @@ class WritableBucket(BucketServer):
         return self.generations.get(key, 0) if key in self.objects else 0
 
     def allows(self, key: str, headers: dict[str, str]) -> bool:
+        if self.conditions == "ignored":
+            return True
         if headers.get("if-none-match") == "*" and key in self.objects:
             return False
         wanted = headers.get("if-match")
@@ -66,6 +69,8 @@ class _Handler(Handler):
             if "uploadId" in query:
                 self.bucket.parts[query["uploadId"]][int(query["partNumber"])] = body
                 return self._answer(200, b"", {"ETag": f'"{etag(body)}"'})
+            if self.bucket.conditions == "refused" and {"if-match", "if-none-match"} & headers.keys():
+                return self._answer(501, b"<Error><Code>NotImplemented</Code></Error>")
             if not self.bucket.allows(key, headers):
                 return self._answer(412, b"<Error><Code>PreconditionFailed</Code></Error>")
             self._answer(200, b"", self.bucket.put(key, body))

@@ -16,7 +16,7 @@ from tailrace.cli.options import Context
 
 PROJECT_FILE = "tailrace.tpc"
 DEFAULT_WORKSPACE = "default"
-_MOVES = re.compile(rb"\bworkspace\b[^}]*\bpath\b")
+_MOVES = re.compile(rb"\bworkspace\b.*\bpath\b", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

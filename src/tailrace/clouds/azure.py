@@ -7,7 +7,14 @@ import shutil
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from tailrace.clouds.settings import Settings, client_options, in_environment, require_metadata, retry_config
+from tailrace.clouds.settings import (
+    Settings,
+    client_options,
+    delta_client,
+    in_environment,
+    require_metadata,
+    retry_config,
+)
 from tailrace.core import ConfigError
 
 if TYPE_CHECKING:
@@ -64,9 +71,7 @@ def delta_options(settings: Settings, container: str) -> dict[str, str]:
     options = {f"azure_storage_{name}": str(value) for name, value in config.items() if name != "use_azure_cli"}
     if config.get("use_azure_cli"):
         options["azure_use_azure_cli"] = "true"
-    if str(config.get("endpoint")).startswith("http://"):
-        options["allow_http"] = "true"
-    return options
+    return options | delta_client(settings, config.get("endpoint"))
 
 
 def _config(settings: Settings, account: str) -> AzureConfig:

@@ -58,10 +58,20 @@ def patiently(ask: Callable[[], Answer]) -> Answer:
 
 def pause_after_break(error: Exception, tries: int) -> bool:
     """An answer that was cut off, which obstore does not ask for again: waits a little and says to try once more."""
-    if tries >= _TRIES or told(error)[0] != _BROKE:
+    if tries >= _TRIES or is_of_this_machine(error) or told(error)[0] != _BROKE:
         return False
     time.sleep(random.uniform(0, 0.1 * 2**tries))
     return True
+
+
+def is_of_this_machine(error: BaseException) -> bool:
+    """Is it about a file or the disk here, and nothing that a server said?"""
+    return isinstance(error, OSError) and bool(error.errno) and not isinstance(error, ConnectionError | TimeoutError)
+
+
+def is_not_implemented(error: BaseException) -> bool:
+    """Does the server not know what it was asked to do?"""
+    return isinstance(error, NotImplementedError) or _first(_STATUS, str(error)) == "501"
 
 
 def source_error(error: BaseException, location: str) -> SourceError:

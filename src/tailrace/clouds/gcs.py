@@ -7,7 +7,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailrace.clouds.settings import Settings, client_options, in_environment, require_metadata, retry_config
+from tailrace.clouds.settings import (
+    Settings,
+    client_options,
+    delta_client,
+    in_environment,
+    require_metadata,
+    retry_config,
+)
 from tailrace.core import ConfigError
 
 if TYPE_CHECKING:
@@ -50,9 +57,7 @@ def delta_options(settings: Settings, bucket: str) -> dict[str, str]:
     options = {f"google_{name}": str(value) for name, value in _config(settings, endpoint).items()}
     if "google_skip_signature" in options:
         options["google_skip_signature"] = "true"
-    if str(endpoint).startswith("http://"):
-        options["allow_http"] = "true"
-    return options
+    return options | delta_client(settings, endpoint)
 
 
 def _endpoint() -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from tailrace.clouds.aws import SessionCredentials, checked_credentials, endpoint_of, needs_session, region_of
-from tailrace.clouds.settings import Settings, client_options, retry_config
+from tailrace.clouds.settings import Settings, client_options, delta_client, retry_config
 from tailrace.core import ConfigError
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ def delta_options(settings: Settings, bucket: str) -> dict[str, str]:
     options["aws_virtual_hosted_style_request"] = options["aws_virtual_hosted_style_request"].lower()
     # What makes two writers of one version know of each other.
     options["aws_conditional_put"] = "etag"
-    if str(endpoint_of(settings)).startswith("http://"):
-        options["aws_allow_http"] = "true"
+    options |= delta_client(settings, endpoint_of(settings))
     session = _session(settings)
     if session is not None:
         keys = session()

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 _METADATA = ("169.254.169.254", 80)
 "Where machines of all three clouds ask who they are."
+_CONNECT = timedelta(seconds=5)
+_SILENCE = timedelta(seconds=30)
+_LONGEST = timedelta(days=1)
+_TRYING = timedelta(seconds=120)
+_LONGEST_PAUSE = timedelta(seconds=15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +79,46 @@ def _pairs(values: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
 def client_options(endpoint: str | None) -> ClientConfig:
     """Silence is what ends a request, not its length: an object may take hours."""
     return {
-        "allow_http": bool(endpoint) and str(endpoint).startswith("http://"),
-        "connect_timeout": timedelta(seconds=5),
-        "read_timeout": timedelta(seconds=30),
-        "timeout": timedelta(days=1),
+        "allow_http": _is_plain(endpoint),
+        "connect_timeout": _CONNECT,
+        "read_timeout": _SILENCE,
+        "timeout": _LONGEST,
     }
 
 
 def retry_config(settings: Settings) -> RetryConfig:
     """Growing pauses with jitter."""
     return {
-        "max_retries": int(settings.number("max_error_retry_attempts", 9)),
-        "retry_timeout": timedelta(seconds=120),
-        "backoff": {
-            "init_backoff": timedelta(milliseconds=settings.number("min_error_retry_delay", 25)),
-            "max_backoff": timedelta(seconds=15),
-            "base": 2,
-        },
+        "max_retries": _retries(settings),
+        "retry_timeout": _TRYING,
+        "backoff": {"init_backoff": _first_pause(settings), "max_backoff": _LONGEST_PAUSE, "base": 2},
     }
+
+
+def delta_client(settings: Settings, endpoint: str | None) -> dict[str, str]:
+    """Both of them for delta-rs, as it spells them."""
+    spans = {
+        "connect_timeout": _CONNECT,
+        "read_timeout": _SILENCE,
+        "timeout": _LONGEST,
+        "retry_timeout": _TRYING,
+        "backoff_config.init_backoff": _first_pause(settings),
+        "backoff_config.max_backoff": _LONGEST_PAUSE,
+    }
+    told = {name: f"{span // timedelta(milliseconds=1)}ms" for name, span in spans.items()}
+    return told | {"max_retries": str(_retries(settings)), "allow_http": str(_is_plain(endpoint)).lower()}
+
+
+def _is_plain(endpoint: str | None) -> bool:
+    return bool(endpoint) and str(endpoint).startswith("http://")
+
+
+def _retries(settings: Settings) -> int:
+    return int(settings.number("max_error_retry_attempts", 9))
+
+
+def _first_pause(settings: Settings) -> timedelta:
+    return timedelta(milliseconds=settings.number("min_error_retry_delay", 25))
 
 
 def require_metadata(hint: str) -> None:

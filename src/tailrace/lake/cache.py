@@ -13,13 +13,12 @@ import secrets
 import shutil
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tailrace.core.directories import cache_directory
-from tailrace.core.errors import LakeError
-from tailrace.lake.object_place import ObjectPlace
+from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.place import Place
 
 FETCHED_AT_ONCE = 16
@@ -38,18 +37,21 @@ class Cache:
 
     def at_hand(self, place: Place, files: Sequence[tuple[str, int | None]]) -> list[str]:
         """Paths of files on local disk, readable for as long as this cache lives; of files the sizes may be known."""
-        if not isinstance(place, ObjectPlace):
-            return [place.address(name) for name, _ in files]
+        try:
+            return self._at_hand(place, files)
+        except OSError as error:
+            hint = "make some space, or put the cache elsewhere: TAILRACE_CACHE_DIR"
+            where = str(error.filename or self._pool)
+            raise LakeError(error.strerror or one_line(error), code="lake.cache", where=where, hint=hint) from error
+
+    def _at_hand(self, place: Place, files: Sequence[tuple[str, int | None]]) -> list[str]:
         own = self._session()
         targets = {name: own / _name_of(place, name) for name, _ in files}
         missing = [(name, size) for name, size in files if not self._has(targets[name])]
         if missing:
             if self._announce:
                 self._announce(len(missing), sum(size or 0 for _, size in missing))
-            with ThreadPoolExecutor(min(FETCHED_AT_ONCE, len(missing)), thread_name_prefix="fetch") as pool:
-                fetched = [pool.submit(self._fetch, place, name, size, targets[name]) for name, size in missing]
-            for each in fetched:
-                each.result()
+            self._fetch_all(place, [(name, size, targets[name]) for name, size in missing])
             self.trim()
         return [str(target) for target in targets.values()]
 
@@ -68,12 +70,15 @@ class Cache:
                 used -= status.st_size
 
     def _session(self) -> Path:
-        if self._own is None:
+        while self._own is None:
             self._pool.mkdir(parents=True, exist_ok=True)
             own = self._sessions / f"{os.getpid()}-{secrets.token_hex(4)}"
             own.mkdir(parents=True)
             handle = os.open(own / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(handle, fcntl.LOCK_EX)
+            if not own.exists():  # somebody took it for that of a process that was killed
+                os.close(handle)
+                continue
             weakref.finalize(self, _leave, own, handle)
             self._own = own
         return self._own
@@ -89,11 +94,23 @@ class Cache:
             return True
         return False
 
-    def _fetch(self, place: ObjectPlace, name: str, size: int | None, target: Path) -> None:
+    def _fetch_all(self, place: Place, wanted: Sequence[tuple[str, int | None, Path]]) -> None:
+        """After an error or an interrupt none is begun any more."""
+        with ThreadPoolExecutor(min(FETCHED_AT_ONCE, len(wanted)), thread_name_prefix="fetch") as pool:
+            try:
+                for each in as_completed([pool.submit(self._fetch, place, *one) for one in wanted]):
+                    each.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _fetch(self, place: Place, name: str, size: int | None, target: Path) -> None:
         part = target.with_name(f"{target.name}.part")
         try:
-            got = place.fetch(name, part)
-        except FileNotFoundError:
+            got = place.fetch(name, str(part))
+        except FileNotFoundError as error:
+            if error.errno:
+                raise  # of this machine
             raise _damaged(place, name, "the file is missing") from None
         if size is not None and got != size:
             raise _damaged(place, name, f"it has {got:,} bytes, and {size:,} were written")
@@ -109,7 +126,7 @@ class Cache:
                     shutil.rmtree(entry.path, ignore_errors=True)
 
 
-def _name_of(place: ObjectPlace, name: str) -> str:
+def _name_of(place: Place, name: str) -> str:
     digest = hashlib.blake2b(place.address(name).encode(), digest_size=12).hexdigest()
     return f"{digest}-{name.rpartition('/')[2]}"
 
@@ -134,6 +151,6 @@ def _held(path: Path, *, create: bool = True) -> Iterator[bool]:
         os.close(handle)
 
 
-def _damaged(place: ObjectPlace, name: str, message: str) -> LakeError:
+def _damaged(place: Place, name: str, message: str) -> LakeError:
     hint = "restore the file from a backup; other tables are not affected"
     return LakeError(message, code="lake.damaged-file", where=place.address(name), hint=hint)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.place import Place
 
 LOG = "_delta_log"
+_OF_A_SERVER = re.compile(r"Generic (S3|GCS|MicrosoftAzure) error|error sending request|status code|HTTP status")
 _RESTORE = "restore the file from a backup; other tables are not affected"
 
 
@@ -24,7 +26,13 @@ def reading_log(root: Place) -> Iterator[None]:
 
     try:
         yield
-    except DeltaError as error:
+    except (DeltaError, OSError) as error:
+        if not root.is_local and _OF_A_SERVER.search(str(error)):
+            from tailrace.lake.object_place import refused
+
+            raise refused(error, root.uri) from None
+        if isinstance(error, OSError):
+            raise
         gist = one_line(error).split(": 0: ")[0].removeprefix("Kernel error: ")
         raise damaged_log(root, gist[:200]) from None
 

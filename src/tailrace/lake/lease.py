@@ -23,12 +23,14 @@ from tailrace.lake.lock import Holder, locked
 from tailrace.lake.object_place import ObjectPlace, answered
 
 if TYPE_CHECKING:
-    from obstore import PutResult, UpdateVersion
+    from obstore import ObjectMeta, PutResult, UpdateVersion
 
 LASTS = 60.0
 "Seconds after its last renewal at which a lease counts for nothing."
 RENEWED_EVERY = 15.0
 NAME = "lease.json"
+CLOCK = "clock"
+"An object that is put to see what time the store has."
 ATTEMPTS = 5
 _held: set[str] = set()
 "Tokens of this process."
@@ -66,42 +68,54 @@ def _taken(place: ObjectPlace, name: str, lease: Lease) -> UpdateVersion:
     key, data = place.key(NAME), msgspec.json.encode(lease)
     with answered(place.address(NAME)):
         for _ in range(ATTEMPTS):
-            with suppress(AlreadyExistsError):
-                return _version(obstore.put(place.store, key, data, mode="create"))
-            with suppress(FileNotFoundError, PreconditionError):
+            put = place.put_new(NAME, data)
+            if put is not None:
+                place.require_conditions(NAME)
+                return _version(put)
+            with suppress(FileNotFoundError, PreconditionError, AlreadyExistsError):
                 found = obstore.get(place.store, key)
                 content, meta = bytes(found.bytes()), found.meta
                 if content == data:
                     return _version(meta)  # the answer to our own put was lost
-                if content and _is_alive(content, time.time() - meta["last_modified"].timestamp()):
+                if content and not _is_left(content) and _age(place, meta) <= LASTS:
                     raise _held_by(content, name, place)
                 return _version(obstore.put(place.store, key, data, mode=_version(meta)))
     raise _held_by(b"", name, place)
 
 
-def _is_alive(content: bytes, age: float) -> bool:
-    if age > LASTS:
+def _age(place: ObjectPlace, meta: ObjectMeta) -> float:
+    """Seconds, by the store's own clock: those of machines differ."""
+    import obstore
+
+    obstore.put(place.store, place.key(CLOCK), b"")
+    now = obstore.head(place.store, place.key(CLOCK))["last_modified"]
+    return (now - meta["last_modified"]).total_seconds()
+
+
+def _is_left(content: bytes) -> bool:
+    """Was its holder a process of this machine, and is it gone?"""
+    lease = _read(content)
+    if lease is None or lease.holder.host != socket.gethostname():
         return False
-    try:
-        lease = msgspec.json.decode(content, type=Lease)
-    except msgspec.DecodeError:
-        return True
-    if lease.holder.host != socket.gethostname():
-        return True
     if lease.holder.pid == os.getpid():
-        return lease.token in _held  # in a container that was started again numbers begin anew
+        return lease.token not in _held  # in a container that was started again numbers begin anew
     with suppress(PermissionError):
         try:
             os.kill(lease.holder.pid, 0)
         except ProcessLookupError:
-            return False
-    return True
+            return True
+    return False
+
+
+def _read(content: bytes) -> Lease | None:
+    with suppress(msgspec.DecodeError):
+        return msgspec.json.decode(content, type=Lease)
+    return None
 
 
 def _held_by(content: bytes, name: str, place: ObjectPlace) -> LockedError:
-    holder = b""
-    with suppress(msgspec.DecodeError):
-        holder = msgspec.json.encode(msgspec.json.decode(content, type=Lease).holder)
+    lease = _read(content)
+    holder = msgspec.json.encode(lease.holder) if lease else b""
     hint = f"wait for it to end, or stop it; the lease of one that died ends within {LASTS:.0f} seconds"
     return locked(holder, name, place.address(NAME), hint)
 
@@ -135,11 +149,25 @@ class _Keeper(threading.Thread):
 
     def _write(self, data: bytes) -> None:
         import obstore
-        from obstore.exceptions import PreconditionError
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         with answered(self._place.address(NAME)):
-            try:
-                put = obstore.put(self._place.store, self._place.key(NAME), data, mode=self._version)
-                self._version = _version(put)
-            except (PreconditionError, FileNotFoundError):
-                self._is_lost = True
+            while not self._is_lost:
+                try:
+                    put = obstore.put(self._place.store, self._place.key(NAME), data, mode=self._version)
+                    self._version = _version(put)
+                    return
+                except (PreconditionError, AlreadyExistsError, FileNotFoundError):
+                    self._is_lost = not self._found_own()
+
+    def _found_own(self) -> bool:
+        """Is it still ours, under another version? The answer to our last put may have been lost."""
+        import obstore
+
+        try:
+            found = obstore.get(self._place.store, self._place.key(NAME))
+        except FileNotFoundError:
+            return False
+        before, self._version = self._version, _version(found.meta)
+        lease = _read(bytes(found.bytes()))
+        return self._version != before and lease is not None and lease.token == self._lease.token

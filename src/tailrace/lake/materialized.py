@@ -35,7 +35,6 @@ STEPS = ("snapshot-staged", "snapshot-kept", "snapshot-listed", "object-staged",
 _POINTER = "snapshot.json"
 _LOCK = "lock"
 _COLUMNS = b"tailrace.columns"
-_BLOCK = 1 << 20
 Told = Callable[[int], None]
 "Is told the bytes of each file that has been kept."
 
@@ -164,9 +163,7 @@ def _bring(table: Snapshot, folder: LocalPlace, name: str, run: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
         if not table.root.is_local or not _linked(table.root.address(name), staged):
-            with table.root.open(name) as source, open(staged, "wb") as copy:
-                while block := source.read(_BLOCK):
-                    copy.write(block)
+            table.root.fetch(name, staged)
         reached("snapshot-staged")
         os.replace(staged, path)
     except BaseException:

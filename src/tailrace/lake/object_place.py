@@ -10,17 +10,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.clouds.container import Container
-from tailrace.clouds.errors import patiently, told
+from tailrace.clouds.errors import HINT, is_not_implemented, is_of_this_machine, patiently, told
 from tailrace.core.errors import DENIED, LakeError, LockedError, TailraceError
 from tailrace.lake.place import Draft, Place
 from tailrace.lake.steps import reached
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from obstore import PutResult
     from obstore.store import ObjectStore
 
 PART = 16 << 20
@@ -30,7 +30,7 @@ UPLOADS_AT_ONCE = 3
 BLOCK = 8 << 20
 "Bytes of a file that is fetched that lie in memory at a time."
 DELETED_AT_ONCE = 1000
-_NO_CONDITIONS = "the server knows no conditional puts (If-None-Match), without which writers undo each other's work"
+ATTEMPTS = 5
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,20 +129,35 @@ class ObjectPlace(Place):
             obstore.put(self.store, self.key(name), data)
 
     def put_if_absent(self, name: str, data: bytes, owner: str) -> bool:
-        import obstore
-        from obstore.exceptions import AlreadyExistsError, NotSupportedError
-
         reached("segment-staged")
+        for _ in range(ATTEMPTS):
+            if self.put_new(name, data) is not None:
+                return True
+            # Two puts at once may be told of each other before either is there.
+            with suppress(FileNotFoundError):
+                # An answer that was lost is asked for again, and then it is our own object that is there.
+                return self.read(name) == data
+        raise LakeError("it is neither there nor can it be put", code="lake.io", where=self.address(name))
+
+    def put_new(self, name: str, data: bytes) -> PutResult | None:
+        """Put what is not there yet; None if it seems to be."""
+        import obstore
+        from obstore.exceptions import AlreadyExistsError
+
         with answered(self.address(name)):
             try:
-                obstore.put(self.store, self.key(name), data, mode="create")
-                return True
+                return obstore.put(self.store, self.key(name), data, mode="create")
             except AlreadyExistsError:
-                pass
-            except (NotImplementedError, NotSupportedError) as error:
-                raise LakeError(_NO_CONDITIONS, code="lake.no-conditional-put", where=self.uri) from error
-        # An answer that was lost is asked for again, and then it is our own object that is there.
-        return self.read(name) == data
+                return None
+            except Exception as error:
+                if is_not_implemented(error):
+                    raise _no_conditions(self) from None
+                raise
+
+    def require_conditions(self, name: str) -> None:
+        """A server that takes no notice of conditions puts a second time what is there."""
+        if self.put_new(name, b"") is not None:
+            raise _no_conditions(self)
 
     def delete(self, names: Iterable[str]) -> None:
         import obstore
@@ -172,8 +187,7 @@ class ObjectPlace(Place):
 
         return pa.PythonFile(ObjectFile(self, name), mode="r")
 
-    def fetch(self, name: str, target: Path) -> int:
-        """Bring a whole file to local disk; returns its size."""
+    def fetch(self, name: str, target: str) -> int:
         import obstore
 
         def get() -> int:
@@ -245,9 +259,22 @@ def answered(where: str) -> Iterator[None]:
     except TailraceError as error:
         raise LakeError(error.message, code=_code(error.code), where=where, hint=error.hint) from None
     except Exception as error:
-        reason, code = told(error)
-        hint = "`tailrace connection test` tells more about a connection" if code == DENIED else None
-        raise LakeError(reason, code=_code(code), where=where, hint=hint) from None
+        if is_of_this_machine(error):
+            raise
+        raise refused(error, where) from None
+
+
+def refused(error: Exception, where: str) -> LakeError:
+    """What a server said, as an error of the lake."""
+    reason, code = told(error)
+    hint = HINT if code == DENIED else None
+    return LakeError(reason, code=_code(code), where=where, hint=hint)
+
+
+def _no_conditions(place: ObjectPlace) -> LakeError:
+    message = "the server knows no conditional puts (If-None-Match), without which writers undo each other's work"
+    hint = "a newer version of it may; Amazon's S3, Google Cloud Storage and Azure do"
+    return LakeError(message, code="lake.no-conditional-put", where=place.uri, hint=hint)
 
 
 def _code(code: str) -> str:

@@ -144,6 +144,10 @@ class Place(ABC):
         """A file to be read at any position; FileNotFoundError if it is not there."""
 
     @abstractmethod
+    def fetch(self, name: str, target: str) -> int:
+        """Copy a whole file to a path of this machine; returns its size. FileNotFoundError if it is not there."""
+
+    @abstractmethod
     def create(self, name: str) -> Draft:
         """A new file, of a name that nobody else uses."""
 
@@ -177,9 +181,6 @@ class LocalPlace(Place):
     @property
     def renews_keys(self) -> bool:
         return False
-
-    def __str__(self) -> str:
-        return self.directory
 
     def __fspath__(self) -> str:
         return self.directory
@@ -267,6 +268,9 @@ class LocalPlace(Place):
         import pyarrow as pa
 
         return pa.OSFile(f"{self.directory}/{name}", "rb")
+
+    def fetch(self, name: str, target: str) -> int:
+        return os.stat(shutil.copyfile(f"{self.directory}/{name}", target)).st_size
 
     def create(self, name: str) -> Draft:
         path = f"{self.directory}/{name}"

@@ -3,26 +3,42 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from azuriteserver import Azurite, azurite_server
 from lakecheck import check, stored
-from remotelake import BUCKET, SECRET_KEY, MotoProcess, bucket_place, moto_process
+from remotelake import (
+    BUCKET,
+    SECRET_KEY,
+    MotoProcess,
+    azure_place,
+    bucket_place,
+    google_place,
+    google_process,
+    moto_process,
+)
 from world import World
 
 from tailrace.core import LockedError, TimeRange
-from tailrace.lake import lease, segments
+from tailrace.core.errors import LakeError, QueryError, TailraceError
+from tailrace.lake import segments
 from tailrace.lake.intents import partitions, read_ledger
 from tailrace.lake.lock import partition_lock
+from tailrace.lake.materialized import refresh
 from tailrace.lake.purge import purge
 from tailrace.lake.quarantined import grouped, records
 from tailrace.lake.snapshot import tables
 from tailrace.lake.sought import Sought
+from tailrace.lake.table import open_table
 from tailrace.lake.undo import erase, history, last_change, restore
 from tailrace.query.engine import Engine
+from tailrace.query.filters import Schema
+from tailrace.query.tables import live_tables
 
 START = datetime(2024, 3, 1)
 CONFIG = """
@@ -43,6 +59,19 @@ partition "t" "p" {
 def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoProcess]:
     with moto_process(tmp_path_factory.mktemp("moto") / "log", BUCKET) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    with azurite_server(tmp_path_factory.mktemp("azurite")) as server:
+        server.container(BUCKET, {})
+        yield server
+
+
+@pytest.fixture(scope="module")
+def google() -> Iterator[str]:
+    with google_process() as url:
+        yield url
 
 
 @pytest.fixture
@@ -205,46 +234,64 @@ def test_a_query_of_one_day_fetches_that_day_and_nothing_twice(twins: tuple[Worl
     assert len(moto.files_read(before)) == 5
 
 
-def test_who_comes_second_hears_who_holds_the_lease(twins: tuple[World, World]) -> None:
+def test_a_materialised_schema_is_kept_here(twins: tuple[World, World], moto: MotoProcess) -> None:
     lake = twins[1].lake
-    with partition_lock(lake, "t", "p", "tailrace collect t.p"):
-        with pytest.raises(LockedError) as error, partition_lock(lake, "t", "p", "other"):
-            pass
-        assert "(`tailrace collect t.p`) since 2" in str(error.value)
-        assert error.value.exit_code == 6
-        with partition_lock(lake, "t", "q", "another partition is free"):
-            pass
-    with partition_lock(lake, "t", "p", "free again"):
+    write(twins, "a.jsonl", range(3))
+    collect(twins)
+    schema = Schema("kept", materialized=True)
+    before = moto.forget()
+    done = refresh(lake, schema.name, live_tables(lake, schema), "tailrace schema refresh")
+    assert (done.rows, [kept.files for kept in done.tables]) == (72, [3])
+    assert len(moto.files_read(before)) == 3
+    write(twins, "b.jsonl", range(3, 4))
+    collect(twins)
+    before = moto.forget()
+    engine = Engine(lake, schemas=lambda: [schema])
+    assert next(iter(engine.run("select count(*), max(n) from kept.t"))).rows.__next__() == (72, 23)
+    assert not moto.files_read(before)
+    assert refresh(lake, schema.name, live_tables(lake, schema), "again").rows == 96
+    assert len(moto.files_read(before)) == 1, "the others are here"
+
+
+@pytest.mark.parametrize("cloud", ["gs", "az"])
+def test_other_clouds(twins: tuple[World, World], cloud: str, request: pytest.FixtureRequest) -> None:
+    """A server in a process of its own each, to which delta-rs commits."""
+    local, remote = twins
+    prefix, patch = remote.home.parent.name, request.getfixturevalue("monkeypatch")
+    server = request.getfixturevalue({"gs": "google", "az": "azurite"}[cloud])
+    place = google_place(server, prefix, patch) if cloud == "gs" else azure_place(server, prefix, patch)
+    twins = local, World(remote.home, elsewhere=place)
+    write(twins, "a.jsonl", range(3), bad=1)
+    collect(twins)
+    write(twins, "a.jsonl", range(1, 4))
+    collect(twins, overwrite=True, window=TimeRange(START, None))
+    assert_equal(twins)
+    for world in twins:
+        erase(world.lake, "t", "p", TimeRange(START, START + timedelta(days=2)))
+        restore(world.lake, "t", "p", last_change(world.lake, "t", "p").version - 1)
+    assert_equal(twins)
+    with (
+        partition_lock(twins[1].lake, "t", "p", "first"),
+        pytest.raises(LockedError),
+        partition_lock(twins[1].lake, "t", "p", "second"),
+    ):
         pass
 
 
-def test_a_lease_of_the_dead_does_not_block(twins: tuple[World, World], monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = twins[1].lake
-    place = lake.meta("locks", "t", "p")
-    # Of a process of this machine that is gone.
-    holder = lease.Holder(2**22 + 1, lease.socket.gethostname(), "tailrace collect", "2024-01-01T00:00:00Z")
-    place.put(lease.NAME, lease.msgspec.json.encode(lease.Lease(holder, "x", 0.0)), "")
-    with partition_lock(lake, "t", "p", "mine"):
-        pass
-    # Of one elsewhere, until it has not been renewed for a while.
-    holder = lease.replace(holder, host="elsewhere")
-    place.put(lease.NAME, lease.msgspec.json.encode(lease.Lease(holder, "x", 0.0)), "")
-    with pytest.raises(LockedError, match="on elsewhere"), partition_lock(lake, "t", "p", "mine"):
-        pass
-    monkeypatch.setattr(lease, "LASTS", -1.0)
-    with partition_lock(lake, "t", "p", "mine"):
-        pass
-
-
-def test_a_lease_is_renewed_and_given_up_when_lost(twins: tuple[World, World], monkeypatch: pytest.MonkeyPatch) -> None:
-    lake = twins[1].lake
-    place = lake.meta("locks", "t", "p")
-    monkeypatch.setattr(lease, "RENEWED_EVERY", 0.05)
-    with partition_lock(lake, "t", "p", "mine"):
-        first = place.read(lease.NAME)
-        until = lease.time.monotonic() + 20
-        while place.read(lease.NAME) == first:
-            assert lease.time.monotonic() < until
-        place.put(lease.NAME, b"somebody else's", "")
-        lease.time.sleep(0.2)
-    assert place.read(lease.NAME) == b"somebody else's"
+def test_a_store_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        place = bucket_place(url, max_error_retry_attempts=1)
+        (tmp_path / "logs").mkdir()
+        world = World(tmp_path / "home", elsewhere=place)
+        world.write_config(CONFIG.replace("LOGS", str(tmp_path / "logs")).replace("MORE", ""))
+        (report,) = world.collect()
+        with pytest.raises(QueryError) as queried:
+            world.query("select * from t")
+        with pytest.raises(LakeError) as opened:
+            open_table(place / "data/tp_table=t")
+    for error in (report.error, queried.value, opened.value):
+        assert isinstance(error, TailraceError)
+        assert (error.code, error.message) == ("lake.io", "the server cannot be reached")
+        assert str(error.where).startswith(f"s3://{BUCKET}/some/where/")
