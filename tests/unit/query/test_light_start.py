@@ -20,10 +20,17 @@ finally:
 _HEAVY = {"pyarrow", "deltalake", "pyspark", "numpy", "pandas", "obstore", "boto3"}
 
 
-@pytest.mark.parametrize("configured", [False, True])
-def test_nothing_but_duckdb_is_imported(tmp_path: Path, configured: bool) -> None:
-    (tmp_path / "lake.hcl").write_text('schema "recent" {\n  tables = ["nginx_access_log"]\n}\n')
-    options = ["--config-path", "lake.hcl"] if configured else []
+_CONFIGS = {
+    "none": "",
+    "schema": 'schema "recent" {\n  tables = ["nginx_access_log"]\n}\n',
+    "remote": 'workspace "default" {\n  path = "s3://bucket/lake"\n}\n',
+}
+
+
+@pytest.mark.parametrize("config", _CONFIGS)
+def test_nothing_but_duckdb_is_imported(tmp_path: Path, config: str) -> None:
+    (tmp_path / "lake.hcl").write_text(_CONFIGS[config])
+    options = ["--config-path", "lake.hcl"] if _CONFIGS[config] else []
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM, *options],
         env={"HOME": str(tmp_path), "TAILRACE_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
