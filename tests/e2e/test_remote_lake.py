@@ -1,20 +1,21 @@
-"""The command line on a lake in a bucket: every command, a kill, a second collector; and no secret to be found."""
+"""The command line on a lake in a bucket: every command, a second process; and no secret to be found."""
 
 from __future__ import annotations
 
-import signal
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from commandline import Finished, Home, is_stopped, killed_afterwards, wait_for
+from commandline import Finished, Home
 from lakecheck import check, stored
 from logfiles import access_lines, today, write
 from remotelake import BUCKET, MotoProcess, bucket_place, moto_process
 from world import World
 
+from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 
 SECRET = "never-S3CRET-to-be-shown"
@@ -94,6 +95,9 @@ def test_every_command(home: Home, lake: Lake, local: World, tmp_path: Path) -> 
     (table,) = [row for row in run("table", "list", "--output", "json").json() if row["rows"]]
     assert table["rows"] == 90
     assert "s3://" in run("store", "list").out
+    with partition_lock(lake, *NAME, "tailrace collect"):
+        second = run("partition", "delete", "web", "--force", code=6)
+        assert f"process {os.getpid()} on " in second.err
     (gone,) = run("partition", "delete", "web", "--from", f"{DAYS[1]}", "--force", "--output", "json").json()
     assert gone["rows"] == 60
     assert len(run("partition", "history", "web", "--output", "json").json()) >= 2
@@ -123,19 +127,3 @@ def test_every_command(home: Home, lake: Lake, local: World, tmp_path: Path) -> 
             assert path.name == "test.tpc" or not path.is_file() or b"S3CRET" not in path.read_bytes(), path
     for path in lake.elsewhere.walk():  # type: ignore[union-attr]
         assert b"S3CRET" not in lake.elsewhere.read(path)  # type: ignore[union-attr]
-
-
-def test_killed_and_second(home: Home, lake: Lake, local: World) -> None:
-    """A collector is killed between intent and commit, another stopped: the third knows which is which."""
-    assert home.run("collect", TAILRACE_KILL_AT="segment-written").code == -signal.SIGKILL
-    home.assert_no_process_is_left()
-    with killed_afterwards(home.start("collect", TAILRACE_STOP_AT="segment-written")) as first:
-        wait_for(lambda: is_stopped(first))
-        second = home.run("collect")
-        assert second.code == 6, second
-        assert f"process {first.pid} on " in second.err
-        assert not stored(lake) - stored(local.lake)
-    home.assert_no_process_is_left()
-    home.collect()
-    assert stored(lake) == stored(local.lake)
-    check(lake, *NAME)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -17,8 +18,13 @@ from tailrace.lake.intents import read_ledger
 from tailrace.lake.paths import Lake, partition_path
 from tailrace.lake.quarantine import read_quarantine
 from tailrace.lake.snapshot import snapshot
+from tailrace.lake.steps import STEPS
+from tailrace.lake.table import open_table
 
 TABLE = "fault_log"
+RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
+ONCE = ["object-staged", "manifest-written", "run-cleaned", "manifest-removed"]
+EACH_DAY = ["files-written", "segment-staged", "segment-written", "committed", "day-committed"]
 SCRIPT = Path(__file__).parents[1] / "faults" / "collect_once.py"
 PATHS = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
 Rows = Counter[tuple[str, str]]
@@ -65,6 +71,22 @@ def check_clean(lake: Lake, partition: str = "main") -> None:
     assert sum(ledger.entries.column("rows").to_pylist()) == stored(lake, partition).total()
     assert lake.meta("quarantine", TABLE, partition).names() == sorted(ledger.quarantine)
     assert read_quarantine(lake, TABLE, partition, ["uri", "raw"]).num_rows == len(ledger.entries)
+
+
+def commit_by_turns(lake: Lake, commits: int) -> None:
+    """Two processes, each with so many commits to a partition of its own: none is lost."""
+    runs = [start(lake, f"run{p}", p, DAYS=str(commits)) for p in "ab"]
+    for run in runs:
+        out, err = run.communicate(timeout=600)
+        assert run.returncode == 0, out + err
+    delta = open_table(lake.table_root(TABLE))
+    by = [c.get("tailrace.partition") for c in reversed(delta.history()) if "tailrace.partition" in c]
+    assert (by.count("a"), by.count("b")) == (commits, commits)
+    assert sum(one != other for one, other in pairwise(by)) > commits // 5, "one after the other"
+    for partition in "ab":
+        rows = stored(lake, partition)
+        assert rows.total() == len(rows) == commits * 3 * 20
+        check_clean(lake, partition)
 
 
 def wait_until_stopped(pid: int) -> None:
