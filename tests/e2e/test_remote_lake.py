@@ -111,6 +111,8 @@ def test_every_command(home: Home, lake: Lake, local: World, tmp_path: Path) -> 
     doctor = run("doctor", "--output", "json").json()
     assert [f for f in doctor if f["name"] == "nginx_access_log" and f["state"] == "ok"]
     run("config", "show")
+    (lies,) = [row for row in run("connection", "test", "lake", "--output", "json").json() if row["what"] != "identity"]
+    assert (lies["what"], lies["ok"]) == (f"s3://{BUCKET}/logs of all/lake", True)
     (tmp_path / "logs" / "broken.log").write_text("")
     lake.table_root(NAME[0]).delete(list(lake.table_root(NAME[0]).walk("tp_partition=web"))[:1])
     broken = [f for f in run("doctor", "--output", "json", code=1).json() if f["state"] == "error"]

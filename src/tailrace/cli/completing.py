@@ -103,10 +103,13 @@ def _heads(text: str) -> Iterable[_Block]:
 
 
 def _stored(context: click.Context) -> Iterable[str]:
-    """Tables and their partitions by the names of their directories."""
+    """Tables and their partitions by the names of their directories; of a lake elsewhere none, as asking takes long."""
+    from tailrace.cli.layers import may_move_lake
     from tailrace.lake.paths import Lake
 
     options = _options(context)
+    if may_move_lake(options):
+        return
     root = Lake(options.home_path, options.workspace_name).data_root
     for table in _named(root, "tp_table"):
         name = unquote(table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +14,7 @@ from tailrace.cli.options import Context, output_option, without_spark
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
     from tailrace.config import Config, ConnectionSpec, SourceSpec
+    from tailrace.sources.trial import Answer
 
 COLUMNS = ("name", "used_by", "where")
 ANSWER_COLUMNS = ("connection", "what", "ok", "answer")
@@ -63,7 +65,7 @@ def show_connection(context: Context, name: str, output: str) -> None:
 @output_option
 @without_spark()
 def test_connection(context: Context, name: str, output: str) -> None:
-    """Ask the service who we are, and for the first names in what sources read through the connection."""
+    """Ask the service who we are, and for the first names in what sources and lakes have behind the connection."""
     from tailrace.cli.listing import show_rows
     from tailrace.cli.matching import chosen
     from tailrace.cli.settings import load_config
@@ -74,7 +76,8 @@ def test_connection(context: Context, name: str, output: str) -> None:
     known = {f"{spec.type}.{spec.name}": spec for spec in config.connections}
     rows: list[Row] = []
     for each in chosen("connection", name, sorted(known)):
-        for answer in try_connection(known[each], _sources(config, known[each])):
+        spec = known[each]
+        for answer in (*try_connection(spec, _sources(config, spec)), *_lakes(config, spec)):
             rows.append({"connection": each, "what": answer.what, "ok": answer.ok, "answer": answer.said})
     if not rows:
         rows = [{"connection": name, "what": "sources", "ok": True, "answer": "none uses it"}]
@@ -90,6 +93,22 @@ def _sources(config: Config, spec: ConnectionSpec) -> list[SourceSpec]:
     of_partitions = [source for partition in config.partitions for source in partition.sources]
     kinds = source_kinds()
     return [s for s in (*of_partitions, *config.sources) if s.connection == spec and kinds[s.kind].active]
+
+
+def _lakes(config: Config, spec: ConnectionSpec) -> Iterator[Answer]:
+    """Those of workspaces that lie behind the connection."""
+    from tailrace.core import LakeError
+    from tailrace.lake.located import place_at
+    from tailrace.sources.trial import Answer
+
+    for workspace in config.workspaces:
+        if workspace.connection == spec and workspace.path is not None:
+            place = place_at(workspace.path, spec, str(workspace.where))
+            try:
+                place.exists()
+                yield Answer(place.uri, "can be listed", True)
+            except LakeError as error:
+                yield Answer(place.uri, f"cannot be listed: {error.message}", False)
 
 
 def _row(config: Config, spec: ConnectionSpec) -> Row:
