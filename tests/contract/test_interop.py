@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+from clickhouse import clickhouse
 from deltalake import DeltaTable, QueryBuilder
 from openlake import EXPECTED, FACTS, Facts, make_lake
 
@@ -75,6 +76,12 @@ def by_polars_over_the_files(root: str) -> Facts:
     return of_polars(pl.scan_parquet(files, **options))
 
 
+def by_clickhouse(root: str) -> Facts:
+    sql = FACTS.replace("cast(min(tp_timestamp) as varchar(40))", "substring(toString(min(tp_timestamp)), 1, 19)")
+    row = clickhouse(root, sql.format(f"deltaLakeLocal('{root}')"))
+    return tuple(int(value) if i in (0, 1, 2, 3, 6, 7) else value for i, value in enumerate(row))
+
+
 def of_polars(rows: Any) -> Facts:
     from polars import col, len
 
@@ -96,6 +103,7 @@ READERS = [
     by_duckdb_delta,
     by_polars_through_arrow,
     by_polars_over_the_files,
+    by_clickhouse,
 ]
 
 

@@ -7,15 +7,38 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NESTED = """
+select count(*), count(distinct user_identity.arn), count(user_identity.user_name),
+       max(user_identity.session_context.session_issuer.user_name),
+       count(distinct get_json_object(request_parameters, '$.bucketName')),
+       sum(cast(get_json_object(request_parameters, '$.n') as int)), count(shared_event_id),
+       max(tp_index), min(tp_index)
+from {}
+"""
 
-def test_spark_reads_the_files_of_a_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+
+def read(spark: SparkSession, root: str) -> None:
+    """As docs/interop.md shows: the log's schema and list of files."""
     # Spark's workers import this module too, and do not know where the tests' own modules are.
     from deltalake import DeltaTable
-    from openlake import EXPECTED, FACTS, make_lake
     from pyspark.sql.types import StructType
 
-    table = DeltaTable(make_lake(tmp_path / "home", tmp_path / "logs"))
+    table = DeltaTable(root)
     schema = StructType.fromJson(json.loads(table.schema().to_json()))
-    spark.read.schema(schema).parquet(*table.file_uris()).createOrReplaceTempView("app")
-    (row,) = spark.sql(FACTS.format("app")).collect()
+    spark.read.schema(schema).parquet(*table.file_uris()).createOrReplaceTempView("rows")
+
+
+def test_spark_reads_the_files_of_a_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+    from openlake import EXPECTED, FACTS, make_lake
+
+    read(spark, make_lake(tmp_path / "home", tmp_path / "logs"))
+    (row,) = spark.sql(FACTS.format("rows")).collect()
     assert tuple(row) == EXPECTED
+
+
+def test_structs_json_and_an_index_of_digits(spark: SparkSession, tmp_path: Path) -> None:
+    from openlake import NESTED_EXPECTED, make_trail
+
+    read(spark, make_trail(tmp_path / "home", tmp_path / "logs"))
+    (row,) = spark.sql(NESTED.format("rows")).collect()
+    assert tuple(row) == NESTED_EXPECTED
