@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hugelog import lines
 from lakecheck import check
-from test_huge import lines
 from world import World
 
 from tailrace.sources.file import _Bytes
