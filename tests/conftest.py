@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import errno
 import fcntl
 import os
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import Home
@@ -22,6 +25,38 @@ settings.load_profile("tailrace")
 
 # Credentials of the machine that runs the tests are none of their business.
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+
+LONGEST = ("faults", "e2e", "spark", "unit/pipeline", "unit/query", "contract")
+"Below here, those first that take longest for a file: at the end no process should have to wait for another."
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Longest files first; within a file the order stays."""
+    tests = Path(__file__).parent
+
+    def place(item: pytest.Item) -> int:
+        name = item.path.relative_to(tests).as_posix() if item.path.is_relative_to(tests) else ""
+        return next((n for n, first in enumerate(LONGEST) if name.startswith(f"{first}/")), len(LONGEST))
+
+    items.sort(key=place)
+
+
+def _parsed_one_by_one() -> None:
+    """CPython 3.11 counts the depth of all syntax trees in one place: two threads that parse upset each other's count.
+
+    `SystemError: AST constructor recursion depth mismatch` then comes from wherever a traceback is printed.
+    """
+    parse, lock = ast.parse, threading.RLock()
+
+    def alone(*args: Any, **more: Any) -> ast.AST:
+        with lock:
+            return parse(*args, **more)
+
+    ast.parse = alone  # type: ignore[assignment]
+
+
+if sys.version_info < (3, 12):
+    _parsed_one_by_one()
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +99,9 @@ def class_archive(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         made = shared / "class-archive.made"
         if not made.exists():
             home = Home(tmp_path_factory.mktemp("training"), variables)
-            subprocess.run([sys.executable, "-m", "tailrace.pipeline.training"], env=home.environment(), check=True)
+            # Others wait for it: not at the priority that it has in the background of a command.
+            program = "from tailrace.pipeline.training import train; train()"
+            subprocess.run([sys.executable, "-c", program], env=home.environment(), check=True)
             made.touch()
     return variables | {"TAILRACE_ARCHIVE": "off"}
 

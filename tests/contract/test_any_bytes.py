@@ -7,10 +7,10 @@ import resource
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from layoutread import Chunks
 from spoiled import spoiled
 
 from tailrace.core import Avro, Format, Otlp, Parquet, Table
@@ -23,15 +23,6 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 SECONDS = 5.0
 "Longer than any of these may take on a busy machine; each takes a small part of it."
 MEGABYTES = 200
-
-
-@dataclass
-class Chunks:
-    chunks: list[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
 
 
 def formats() -> Iterator[tuple[str, str, Table, Format]]:

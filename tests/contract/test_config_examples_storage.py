@@ -11,6 +11,7 @@ from documents import (
     CURRENT,
     CURRENT_BECAME,
     CUSTOM_TABLE,
+    LIVE_SCHEMAS,
     NETLOG_BECAME,
     NETLOG_FORMATS,
     NETLOG_SOURCES,
@@ -110,28 +111,9 @@ partition "default" {
   }
 """
 BY_ROW = "partition_by=tp_collection,tp_connection,tp_year,tp_month,tp_day"
-SCHEMAS = """
-schema "all" {
-    types = ["*"] // not required, default
-    collections = ["*"] // not required, default
-    connections = ["*"] // not required, default
-}
-
-schema "account_123456789012" {
-    //should `types` be `tables` ?
-    types       = ["*"] // not required, default
-    collections = ["*"] // not required, default
-    connections = ["123456789012"] // not required, default
-}
-
-schema "recent" {
-    types       = ["*"] // default
-    collections = ["*"] // default
-    connections = ["*"] // default
-    start_date  = formatdate("YYYY-MM-DD", timeadd(timestamp(), "-168h"))
-    end_date    = formatdate("YYYY-MM-DD", timestamp()) // default
-}
-
+SCHEMAS = (
+    LIVE_SCHEMAS
+    + """
 schema "aws_q1_materialized" {
     types        = ["aws_*"]
     start_date   = "2024-01-01"
@@ -139,6 +121,7 @@ schema "aws_q1_materialized" {
     materialized = true   // what does this mean for a schema?
 }
 """
+)
 
 MEANT = [
     pytest.param(

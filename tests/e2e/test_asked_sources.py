@@ -10,6 +10,7 @@ from apiserver import Reply
 from eventservice import START, event_service, events
 from lakecheck import check
 
+from tailrace.core import TimeRange
 from tailrace.sources.slices import utc_now
 
 API = """
@@ -44,7 +45,7 @@ collection "my_flows" {
 FLOW = "2 123456789012 eni-1 10.0.0.1 10.0.0.2 443 5000 6 10 8400 {at} {end} ACCEPT OK"
 
 
-def test_an_api_becomes_a_table(home):
+def test_an_api_becomes_a_table(home, world):
     now = utc_now().replace(microsecond=0)
     with event_service(150) as (service, api):
         home.configure(API.replace("URL", api.url))
@@ -55,14 +56,17 @@ def test_an_api_becomes_a_table(home):
         assert {r.headers["authorization"] for r in api.requests} == {"Bearer t0ken-of-the-shop"}
 
         asked = len(api.requests)
-        again = home.collect(*span)["shop_event.api"]
+        window = TimeRange(START, START + timedelta(hours=3))
+        again = world.summary(window=window)["shop_event.api"]
         assert (again["rows"]["received"], again["artifacts"]["unchanged"], len(api.requests)) == (0, 3, asked)
 
         # An hour that is not over: what came late replaces what was there.
-        recent = ("--from", f"{now - timedelta(hours=1):%Y-%m-%dT%H:%M:%S}")
-        for count in (5, 8):
-            service.held = [{**e, "id": 1000 + e["id"]} for e in events(count, now - timedelta(minutes=10))]
-            home.collect(*recent)
+        recent = now - timedelta(hours=1)
+        late = [{**e, "id": 1000 + e["id"]} for e in events(8, now - timedelta(minutes=10))]
+        service.held = late[:5]
+        world.collect(window=TimeRange(recent))
+        service.held = late
+        home.collect("--from", f"{recent:%Y-%m-%dT%H:%M:%S}")
         rows = home.query("select id, count(*) as n from shop_event group by id order by id")
         assert [row["id"] for row in rows] == [*range(150), *range(1000, 1008)]
         assert {row["n"] for row in rows} == {1}
@@ -76,15 +80,15 @@ def _nowhere(directory: Path, secret: str) -> None:
     assert [p.suffix for p in holding] == [".tpc"]
 
 
-def test_a_program_becomes_a_table(home, tmp_path):
+def test_a_program_becomes_a_table(home, world, tmp_path):
     script = tmp_path / "flowpipe pipeline"
     at = int((START - timedelta(days=1)).timestamp())
     lines = "".join(f"{FLOW.format(at=at + n, end=at + n + 60)}\n" for n in range(50))
     (tmp_path / "import_my_flowlogs").write_text(lines)
     script.write_text(f'cat "{tmp_path}/$1"\n')
     home.configure(PROGRAM.replace("SCRIPT", str(script)))
-    for _ in range(2):
-        summary = home.collect()["aws_vpc_flow_log.my_flows"]
+    for collect in (world.summary, home.collect):
+        summary = collect()["aws_vpc_flow_log.my_flows"]
         assert summary["rows"]["stored"] == 50
         (row,) = home.query("select count(*) as n, any_value(tp_source_type) as kind from aws_vpc_flow_log")
         assert row == {"n": 50, "kind": "command"}

@@ -32,11 +32,10 @@ class Case:
         return f"{self.code}-{'-'.join(self.command[:2])}"
 
 
-GOOD = access_lines(today(), 3)
+GOOD, BAD = access_lines(today(), 3), "bad line\n"
 CASES = [
-    Case(0, COLLECT, "3 stored", GOOD),
     Case(0, ("query", "select 1")),
-    Case(0, (*COLLECT, "--max-errors", "1"), "1 quarantined", GOOD + "bad line\n"),
+    Case(0, (*COLLECT, "--max-errors", "1"), "3 stored, 0 filtered, 0 out of range, 1 quarantined", GOOD + BAD),
     Case(1, ("query", "select nothing from nowhere"), "error[query"),
     Case(2, ("colect",), "did you mean 'collect'?"),
     Case(2, ("collect", "--from", "some day"), "error[usage"),
@@ -52,7 +51,7 @@ CASES = [
         )
     ),
     Case(3, ("config", "validate"), "error[config", config='partition "no_such_table" "x" {\n source "file" {}\n}\n'),
-    Case(4, (*COLLECT, "--max-errors", "0"), "1 quarantined", GOOD + "bad line\n"),
+    Case(4, (*COLLECT, "--max-errors", "0"), "1 quarantined", GOOD + BAD),
     Case(5, COLLECT, "nowhere", config=WEB.replace("LOGS", "/nowhere/at/all")),
 ]
 

@@ -1,11 +1,16 @@
-"""What later collects do: nothing twice, new files join, changed files replace their rows, ranges widen."""
+"""What later collects do: nothing twice, new files join, changed files replace their rows, ranges widen.
+
+The first of them and those between are made without a JVM where another one says the same.
+"""
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from lakecheck import check, stored
 from logfiles import CLOUDTRAIL_LAYOUT, access_lines, cloudtrail, today, write
+
+from tailrace.core import TimeRange
 
 DAY = date(2024, 5, 1)
 WEB = """
@@ -27,7 +32,7 @@ def counts(summary: dict, partition: str = "nginx_access_log.web") -> dict[str, 
     return {name: count for name, count in summary[partition]["rows"].items() if count}
 
 
-def test_nothing_twice_new_joins_changed_replaces(home, tmp_path):
+def test_nothing_twice_new_joins_changed_replaces(home, world, tmp_path):
     logs = tmp_path / "logs"
     home.configure(WEB.replace("LOGS", str(logs)))
     write(logs / "a.log", access_lines(DAY, 40))
@@ -35,7 +40,7 @@ def test_nothing_twice_new_joins_changed_replaces(home, tmp_path):
     assert counts(home.collect()) == {"received": 80, "stored": 80}
     first = stored(home.path)
 
-    again = home.collect()["nginx_access_log.web"]
+    again = world.summary()["nginx_access_log.web"]
     assert again["artifacts"]["unchanged"] == 2
     assert (again["rows"]["received"], again["files"]) == (0, 0)
     assert stored(home.path) == first
@@ -44,7 +49,7 @@ def test_nothing_twice_new_joins_changed_replaces(home, tmp_path):
     write(logs / "b.log", access_lines(DAY, 100, first=60) + access_lines(DAY + timedelta(days=1), 5))
     write(logs / "c.log", access_lines(DAY, 10))
     write(logs / "d.log", access_lines(DAY, 40))
-    summary = home.collect()
+    summary = world.summary()
     assert counts(summary) == {"received": 55, "stored": 55}, "what b.log held before is not read again"
     assert summary["nginx_access_log.web"]["artifacts"]["unchanged"] == 1
     rows = stored(home.path)
@@ -70,39 +75,37 @@ def test_nothing_twice_new_joins_changed_replaces(home, tmp_path):
     check(home.path, "nginx_access_log", "web")
 
 
-def test_a_wider_range_adds_only_what_is_missing(home, tmp_path):
-    """One file over two days; then files in dated directories, where only the day in the path decides."""
+def test_a_wider_range_adds_only_what_is_missing(home, world, tmp_path):
     logs = tmp_path / "logs"
     home.configure(WEB.replace("LOGS", str(logs)))
     write(logs / "a.log", access_lines(DAY, 24) + access_lines(DAY + timedelta(days=1), 24))
-    summary = home.collect("--from", "2024-05-01T06:00:00Z", "--to", "2024-05-02")
-    assert counts(summary) == {"received": 48, "stored": 18, "out_of_range": 30}
+    window = TimeRange(datetime(2024, 5, 1, 6), datetime(2024, 5, 2))
+    assert counts(world.summary(window=window)) == {"received": 48, "stored": 18, "out_of_range": 30}
     early = stored(home.path)
     summary = home.collect("--from", "2024-05-01", "--to", "2024-05-02T12:00:00Z")
     assert counts(summary) == {"received": 48, "stored": 36, "out_of_range": 12}
     rows = stored(home.path)
     assert rows.total() == len(rows) == 36
     assert early <= rows
-    narrow = home.collect("--from", "2024-05-01T06:00:00Z", "--to", "2024-05-02")
-    assert counts(narrow) == {}
+    assert counts(world.summary(window=window)) == {}
     assert stored(home.path) == rows
     check(home.path, "nginx_access_log", "web")
 
 
-def test_initial_collection_looks_thirty_days_back(home, tmp_path):
+def test_initial_collection_looks_thirty_days_back(home, world, tmp_path):
     logs = tmp_path / "logs"
     home.configure(TRAIL.replace("LOGS", str(logs)).replace("LAYOUT", CLOUDTRAIL_LAYOUT))
     old, recent = today() - timedelta(days=60), today() - timedelta(days=2)
     cloudtrail(logs, old, 10)
     cloudtrail(logs, recent, 10)
     name = "aws_cloudtrail_log.trail"
-    assert home.collect()[name]["last_day"] == str(recent)
+    assert world.summary()[name]["last_day"] == str(recent)
     assert stored(home.path).total() == 10
     assert home.collect("trail", "--from", str(old))[name]["last_day"] == str(old)
     assert stored(home.path).total() == 20
 
 
-def test_selectors(home, tmp_path):
+def test_selectors(home, world, tmp_path):
     logs = tmp_path / "logs"
     write(logs / "a.log", access_lines(DAY, 10))
     text = WEB.replace("LOGS", str(logs))
@@ -112,7 +115,7 @@ def test_selectors(home, tmp_path):
         "nginx_access_log.web": 10,
         "nginx_access_log.web-2": 10,
     }
-    assert set(home.collect("web")) == {"nginx_access_log.web", "apache_access_log.web"}
+    assert set(world.summary("web")) == {"nginx_access_log.web", "apache_access_log.web"}
 
 
 def test_demo(home):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from commandline import Home
 from logfiles import access_lines, today, write
+from world import World
 
 SCHEMAS = """
 partition "nginx_access_log" "web" {{
@@ -22,11 +23,11 @@ schema "kept" {{
 """
 
 
-def test_history_query_restore_and_a_snapshot(home: Home, tmp_path: Path) -> None:
+def test_history_query_restore_and_a_snapshot(home: Home, world: World, tmp_path: Path) -> None:
     for back in range(4):
         write(tmp_path / "logs" / f"{back}.log", access_lines(today() - timedelta(days=back), 10))
     home.configure(SCHEMAS.format(logs=tmp_path / "logs"))
-    home.collect()
+    assert all(report.clean for report in world.collect())
 
     def rows(*options: str, table: str = "nginx_access_log") -> int:
         done = home.run("query", f"select count(*) as n from {table}", "--output", "json", *options)

@@ -15,7 +15,7 @@ from datetime import date
 from commandline import Home, heeds_interrupts
 from logfiles import access_lines, write
 
-ROWS = 1_200_000
+ROWS, REPEATED = 1_200_000, 60
 CONFIG = """
 partition "nginx_access_log" "web" {
   source "file" { paths = ["LOGS/web"] }
@@ -52,7 +52,7 @@ def on_a_terminal(home: Home, *args: str) -> tuple[int, str, str]:
 
 
 def test_progress_is_shown_while_a_task_works(home: Home, tmp_path) -> None:
-    write(tmp_path / "logs" / "web" / "a.log", access_lines(date(2024, 5, 1), ROWS))
+    write(tmp_path / "logs" / "web" / "a.log", access_lines(date(2024, 5, 1), ROWS // REPEATED) * REPEATED)
     write(tmp_path / "logs" / "small" / "a.log", access_lines(date(2024, 5, 1), 10) + "no access line\n")
     home.configure(CONFIG.replace("LOGS", str(tmp_path / "logs")))
     code, out, told = on_a_terminal(home, "collect")

@@ -1,4 +1,7 @@
-"""The whole `tailrace collect`, killed at every step of the commit protocol; the next one makes it whole."""
+"""A whole collection, killed at every step of the commit protocol; the next one makes it whole.
+
+Nearly all of them without a JVM: what Spark adds are processes that have to go as well.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from collectonce import started
 from commandline import Home, ended, is_stopped, killed_afterwards, wait_for
 from lakecheck import Rows, check, stored
 from logfiles import CLOUDTRAIL_LAYOUT, access_lines, cloudtrail, today, write
+from world import World
 
 from tailrace.lake.lock import LockedError
 from tailrace.lake.paths import Lake
@@ -55,9 +60,9 @@ def home(home: Home, config: str) -> Home:
     return home
 
 
-@pytest.fixture
-def undisturbed(world, config, tmp_path) -> Rows:
-    other = type(world)(tmp_path / "undisturbed")
+@pytest.fixture(scope="module")
+def undisturbed(config: str, tmp_path_factory: pytest.TempPathFactory) -> Rows:
+    other = World(tmp_path_factory.mktemp("undisturbed"))
     other.write_config(config)
     assert all(report.clean for report in other.collect())
     rows = stored(other.home)
@@ -76,11 +81,28 @@ def collect_the_rest(world, undisturbed: Rows, home: Home) -> None:
     assert_whole(home, undisturbed)
 
 
-@pytest.mark.parametrize("step", [*COLLECTING, "segment-written:2", "committed:2"])
-def test_killed_while_collecting(home, world, undisturbed, step):
+def killed(home: Path, step: str) -> None:
+    done = ended(started(home, TAILRACE_KILL_AT=step))
+    assert done.code == -signal.SIGKILL, done
+
+
+def killed_with_spark(home: Home, step: str) -> None:
     done = home.run("collect", TAILRACE_KILL_AT=step)
     assert done.code == -signal.SIGKILL, done
     home.assert_no_process_is_left()
+
+
+@pytest.mark.parametrize("step", [*COLLECTING, "segment-written:2", "committed:2"])
+def test_killed_while_collecting(home, world, undisturbed, step):
+    killed(home.path, step)
+    before = stored(home.path)
+    assert before <= undisturbed, "what was committed is whole, the rest invisible"
+    collect_the_rest(world, undisturbed, home)
+
+
+@pytest.mark.parametrize("step", ["duplicates-dropped", "segment-written:2", "committed"])
+def test_killed_with_all_its_processes(home, world, undisturbed, step):
+    killed_with_spark(home, step)
     before = stored(home.path)
     assert before <= undisturbed, "what was committed is whole, the rest invisible"
     collect_the_rest(world, undisturbed, home)
@@ -91,16 +113,14 @@ def wreck(tmp_path_factory: pytest.TempPathFactory, class_archive: dict[str, str
     """A home whose collect died with an intent declared and no commit made."""
     home = Home(tmp_path_factory.mktemp("wreck"), class_archive)
     home.configure(config)
-    assert home.run("collect", TAILRACE_KILL_AT="segment-written").code == -signal.SIGKILL
-    home.assert_no_process_is_left()
+    killed_with_spark(home, "segment-written")
     return home.path
 
 
 @pytest.mark.parametrize("step", RECOVERY)
 def test_killed_while_recovering(home, wreck, world, undisturbed, step):
     shutil.copytree(wreck, home.path, dirs_exist_ok=True)
-    assert home.run("collect", TAILRACE_KILL_AT=step).code == -signal.SIGKILL
-    home.assert_no_process_is_left()
+    killed(home.path, step)
     collect_the_rest(world, undisturbed, home)
 
 
@@ -150,6 +170,7 @@ def test_the_second_is_told_who_holds_the_lock(home, world, undisturbed):
 
 
 def test_two_partitions_of_one_table_at_once(home, config):
+    """Two commands, two JVMs."""
     second = config.replace('"nginx_access_log" "web"', '"nginx_access_log" "other"')
     home.configure(config + second[second.index('partition "nginx') :])
     with (

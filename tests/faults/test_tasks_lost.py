@@ -28,6 +28,8 @@ CONFIG = (
 DAYS = [date(2024, 5, n) for n in (1, 2, 3)]
 MAY = TimeRange(datetime(2024, 5, 1), datetime(2024, 6, 1))
 LINES = 150_000
+# Three JVMs on a few cores: short jobs only pay for what their compilers do.
+LEAN = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 def written(logs: Path) -> str:
@@ -116,7 +118,9 @@ def ancestors(pid: int) -> Iterator[int]:
 def test_an_executor_is_killed(home: Home, large: Path) -> None:
     """On a cluster Spark begins its tasks again elsewhere; the lake cannot tell."""
     home.configure(CONFIG.replace("LOGS", str(large.parent)))
-    command = ("--master", "local-cluster[2,1,1024]", "collect", "--from", "2024-05-01")
+    lean = [f"spark.{one}.extraJavaOptions={LEAN}" for one in ("driver", "executor")]
+    settings = [part for pair in lean for part in ("--spark-conf", pair)]
+    command = ("--master", "local-cluster[2,1,1024]", *settings, "collect", "--from", "2024-05-01")
     with killed_afterwards(home.start(*command)) as process:
         wait_for(lambda: home.readers(large) or process.poll() is not None)
         (worker,) = home.readers(large)

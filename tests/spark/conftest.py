@@ -16,11 +16,12 @@ SOURCE = str(Path(__file__).parents[2] / "src")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def spark_environment() -> Iterator[None]:
+def spark_environment(class_archive: dict[str, str]) -> Iterator[None]:
     """Workers find the package in a plain checkout too; no test starts a training run behind our back."""
     patch = pytest.MonkeyPatch()
+    for name, value in class_archive.items():
+        patch.setenv(name, value)
     patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [SOURCE, os.environ.get("PYTHONPATH")])))
-    patch.setenv("TAILRACE_ARCHIVE", "off")
     yield
     patch.undo()
 

@@ -194,3 +194,25 @@ ARCHIVE = """
 """
 CURRENT_BECAME = "from=2024-03-24 to=2024-03-31 path=/tp/mystuff/current"
 ARCHIVE_BECAME = "path=s3://my-archive-bucket from=2023-04-01 to=2024-03-24"
+LIVE_SCHEMAS = """
+schema "all" {
+    types = ["*"] // not required, default
+    collections = ["*"] // not required, default
+    connections = ["*"] // not required, default
+}
+
+schema "account_123456789012" {
+    //should `types` be `tables` ?
+    types       = ["*"] // not required, default
+    collections = ["*"] // not required, default
+    connections = ["123456789012"] // not required, default
+}
+
+schema "recent" {
+    types       = ["*"] // default
+    collections = ["*"] // default
+    connections = ["*"] // default
+    start_date  = formatdate("YYYY-MM-DD", timeadd(timestamp(), "-168h"))
+    end_date    = formatdate("YYYY-MM-DD", timestamp()) // default
+}
+"""

@@ -97,6 +97,10 @@ class World:
         (report,) = self.collect()
         return report
 
+    def summary(self, *selectors: str, window: TimeRange | None = None) -> dict[str, Any]:
+        """What a collection tells as JSON, by partition: as the command does, without its JVM."""
+        return {report.name: report.as_dict() for report in self.collect(*selectors, window=window)}
+
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         config = self.config()
         names = [spec.name for spec in config.tables]

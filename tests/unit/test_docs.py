@@ -187,7 +187,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> World:
     for name, path in given.items():
         config += f'\npartition "{name}" "golden" {{ source "file" {{ paths = ["{path}"] }} }}'
     world.write_config(config)
-    world.collect(*(f"{name}.golden" for name in given))
+    reports = world.collect(*(f"{name}.golden" for name in given))
+    assert not [report for report in reports if report.error or report.troubles or not report.counts.stored]
     return world
 
 

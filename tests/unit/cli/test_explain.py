@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from logfiles import access_lines, today, write
+from typed import rows, run
 from world import World
 
-from tailrace.cli.main import cli
 from tailrace.cli.options import FORMS
 from tailrace.core.registry import find_table, table_doc, table_names
 
@@ -65,16 +64,6 @@ def world(tmp_path: Path) -> World:
     made.collect_one("nginx_access_log", f"{tmp_path}/logs")  # as partition `p`, which is orphaned from now on
     made.write_config(CONFIG.replace("LOGS", f"{tmp_path}/logs"))
     return made
-
-
-def run(world: World, *arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["--home", str(world.home), *arguments], catch_exceptions=False)
-
-
-def rows(world: World, *arguments: str) -> Any:
-    done = run(world, *arguments, "--output", "json")
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def by_name(listed: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -2,40 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+import typed
+from click.testing import Result
+from documents import LIVE_SCHEMAS
 from smalllake import expected, made_in
 from world import World
 
-from tailrace.cli.main import cli
 from tailrace.core import ConfigError, UsageError
 from tailrace.lake.undo import history
 
-SCHEMAS = """
-schema "all" {
-    types = ["*"] // not required, default
-    collections = ["*"] // not required, default
-    connections = ["*"] // not required, default
-}
-
-schema "account_123456789012" {
-    types       = ["*"] // not required, default
-    collections = ["*"] // not required, default
-    connections = ["123456789012"]
-}
-
-schema "recent" {
-    types       = ["*"] // default
-    collections = ["*"] // default
-    connections = ["*"] // default
-    start_date  = formatdate("YYYY-MM-DD", timeadd(timestamp(), "-168h"))
-    end_date    = formatdate("YYYY-MM-DD", timestamp()) // default
-}
-
+SCHEMAS = (
+    LIVE_SCHEMAS
+    + """
 schema "hits_q1" {
     types        = ["h*"]
     start_date   = "2024-01-01"
@@ -47,6 +29,7 @@ dataset "default" {
     types        = ["*"]
 }
 """
+)
 ROWS = expected()
 HITS = [row for row in ROWS if row.table == "hits"]
 
@@ -57,13 +40,11 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 def run(world: World, *arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["--home", str(world.home), "query", *arguments], catch_exceptions=False)
+    return typed.run(world, "query", *arguments)
 
 
 def rows(world: World, *arguments: str) -> Any:
-    done = run(world, *arguments, "--output", "json")
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
+    return typed.rows(world, "query", *arguments)
 
 
 def count(world: World, *options: str, table: str = "hits") -> int:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 from smalllake import expected, made_in
+from typed import rows, run
 from world import World
 
-from tailrace.cli.main import cli
 from tailrace.core import QueryError, UsageError
 
 SCHEMAS = """
@@ -33,16 +30,6 @@ ROWS = sum(row.table == "hits" and str(row.time) < "2024-04-01" for row in expec
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     return made_in(tmp_path, SCHEMAS)
-
-
-def run(world: World, *arguments: str) -> Result:
-    return CliRunner().invoke(cli, ["--home", str(world.home), *arguments], catch_exceptions=False)
-
-
-def rows(world: World, *arguments: str) -> Any:
-    done = run(world, *arguments, "--output", "json")
-    assert done.exit_code == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_refresh_list_and_show(world: World) -> None:

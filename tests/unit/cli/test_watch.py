@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import threading
 from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
@@ -30,6 +31,7 @@ from tailrace.pipeline.report import Silent
 from tailrace.pipeline.unit import run_unit
 
 DAY = date(2024, 5, 1)
+ROUNDS = 120
 PARTITION = 'partition "nginx_access_log" "NAME" {\n source "file" { paths = ["LOGS/NAME/*.log"] }\n}\n'
 
 
@@ -186,11 +188,13 @@ def test_many_rounds_need_no_more_memory(watch: Watch, logs: Path) -> None:
 
     for _ in range(30):
         watch.round(Silent())
-    before, threads = resident(), len(os.listdir("/proc/self/task"))
-    for _ in range(120):
+    before, own, threads = resident(), threading.active_count(), len(os.listdir("/proc/self/task"))
+    for _ in range(ROUNDS):
         watch.round(Silent())
     assert resident() - before < 4 << 20
-    assert len(os.listdir("/proc/self/task")) <= threads
+    assert threading.active_count() <= own
+    # Engines start threads when they need them and let idle ones go: some more or less, but not with every round.
+    assert len(os.listdir("/proc/self/task")) <= threads + ROUNDS // 10
 
 
 class Clock:

@@ -3,8 +3,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -13,21 +11,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layoutread import Chunks
 
 from tailrace.core import Column, Common, Delimited, Table, col
 from tailrace.formats.base import Bad
 from tailrace.formats.delimited import delimited_decoder
 
 Row = dict[str, Any]
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
 
 
 def table(*columns: Column, null: str | None = None, **fmt: Any) -> Table:

@@ -1,24 +1,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
+from layoutread import Chunks
 
 from tailrace.formats.base import RAW_LIMIT, Bad
 from tailrace.formats.lines import LineBlock, cut_lines
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
-
 
 Lines = list[tuple[int, bytes, bytes]]
 

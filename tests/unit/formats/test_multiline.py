@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from unittest.mock import patch
@@ -12,6 +10,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from layoutread import Chunks
 
 from tailrace.core import Common, ConfigError, Format, Grok, Regex, Table, col
 from tailrace.formats import decoder, field_names
@@ -20,15 +19,6 @@ from tailrace.formats.base import Bad
 from tailrace.formats.line_texts import texts_of
 from tailrace.formats.lines import cut_lines
 from tailrace.formats.multiline import Starts, records
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
 
 
 def read(format: Format, *chunks: bytes, truncated: bool = False) -> tuple[list[dict[str, Any]], list[Bad], int]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from layoutread import Chunks
 
 from tailrace.core import Common, ConfigError, Pairs, Table, col
 from tailrace.formats import decoder
@@ -24,15 +23,6 @@ def table_of(dialect: str, **more: Any) -> Table:
 
 
 READERS: dict[str, Decoder] = {d: decoder(table_of(d), Pairs(d)) for d in DIALECTS}
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
 
 
 def read(dialect: str, *chunks: bytes, reader: Decoder | None = None) -> tuple[list[dict[str, Any]], list[Bad], int]:

@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -15,6 +13,7 @@ import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layoutread import Chunks
 
 from tailrace.core import Common, DataError, Grok, Regex, Table, col
 from tailrace.formats.base import Batch, Dated
@@ -26,15 +25,6 @@ from tailrace.formats.regex_split import Leaf, split
 
 DATA = Path(os.environ.get("TAILRACE_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
 needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the test data is not here")
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
 
 
 def table_of(format: Regex | Grok, **types: str) -> Table:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from layoutread import Chunks
 
 from tailrace.core import Common, Table, W3c, col
 from tailrace.formats import decoder
@@ -22,15 +21,6 @@ COLUMNS = (
 FORMAT = W3c((("date", "time", "sc-status"), ("date", "time", "sc-status", "cs(User-Agent)")))
 READER = decoder(Table("t", "", FORMAT, COLUMNS, Common(time=("at",)), null="-"), FORMAT)
 BARE = decoder(Table("t", "", W3c(), (), Common(time=())), W3c())
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
 
 
 def read(*chunks: bytes, reader: Decoder = READER) -> tuple[list[dict[str, Any]], list[Bad], int]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from layoutread import Chunks
 
 from tailrace.core import Common, Format, Grok, Layout, Regex, Table, col
 from tailrace.formats import decoder
@@ -23,15 +24,6 @@ NGINX_LINE = (
 APACHE_LINE = '%h %l %u %t "%r" %>s %b "%{Referer}i" "%{User-Agent}i"'
 anything = st.text(st.characters(exclude_categories=("Cs",)), max_size=20)
 word = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters='"\\[]'), min_size=1, max_size=9)
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
 
 
 def rows(table: Table, fmt: Format, data: bytes, size: int) -> list[dict[str, Any]]:

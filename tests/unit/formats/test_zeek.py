@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from layoutread import Chunks
 
 from tailrace.core import Common, Table, Zeek, col
 from tailrace.formats import decoder
@@ -24,15 +23,6 @@ TYPES = {
     "sizes": "vector[count]",
     "word": "string",
 }
-
-
-@dataclass
-class Chunks:
-    chunks: Sequence[bytes]
-    truncated: bool = False
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter(self.chunks)
 
 
 def read(*chunks: bytes) -> tuple[list[dict[str, Any]], list[Bad], int]:

@@ -22,6 +22,8 @@ from tailrace.pipeline.unit import run_unit
 
 TABLE = 'table "orders" {\n column "tp_timestamp" { source = "at" }\n column "n" { type = "bigint" }\n}\n'
 LAYOUT = "%{YEAR:year}-%{MONTHNUM:month}-%{MONTHDAY:day}.log"
+MANY = 80
+"Five times as many as may be under way."
 
 
 def partition(name: str, logs: Path, layout: str = "") -> str:
@@ -84,11 +86,11 @@ def together(barrier: threading.Barrier) -> Any:
     return look
 
 
-def test_two_hundred_partitions(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_partitions(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     logs = write(tmp_path / "logs" / "a.log", '{"at": "2024-05-01T10:00:00Z", "n": 1}\n').parent
     nothing = tmp_path / "nothing"
     nothing.mkdir()
-    world.write_config(TABLE + "".join(partition(f"p{n}", nothing if n % 10 else logs) for n in range(200)))
+    world.write_config(TABLE + "".join(partition(f"p{n}", nothing if n % 4 else logs) for n in range(MANY)))
     most, others = 0, threading.active_count()
     right = PartitionRun.plan
 
@@ -101,7 +103,7 @@ def test_two_hundred_partitions(world: World, tmp_path: Path, monkeypatch: pytes
     world.run = jobs = Jobs()
     reports = world.collect()
     assert all(report.clean for report in reports)
-    assert [report.name for report in reports] == [f"orders.p{n}" for n in range(200)]
+    assert [report.name for report in reports] == [f"orders.p{n}" for n in range(MANY)]
     assert jobs.most <= collecting.JOBS_AT_ONCE
     assert most <= collecting.PARTITIONS_AT_ONCE + collecting.JOBS_AT_ONCE
     assert world.query("select count(*), count(distinct tp_partition) from orders") == [(20, 20)]
