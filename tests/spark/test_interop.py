@@ -42,3 +42,21 @@ def test_structs_json_and_an_index_of_digits(spark: SparkSession, tmp_path: Path
     read(spark, make_trail(tmp_path / "home", tmp_path / "logs"))
     (row,) = spark.sql(NESTED.format("rows")).collect()
     assert tuple(row) == NESTED_EXPECTED
+
+
+def test_spark_reads_an_exported_tree(spark: SparkSession, tmp_path: Path) -> None:
+    """By directory, with the columns that its list names: no log is needed."""
+    from openlake import EXPECTED, FACTS, make_lake
+
+    from tailrace.export.run import Export
+    from tailrace.export.scope import Scope
+    from tailrace.lake.paths import Lake
+
+    make_lake(tmp_path / "home", tmp_path / "logs")
+    Export(Lake(tmp_path / "home"), tmp_path / "tree", "hive").run({"app": Scope()}, lambda _total, _more: None)
+    root = tmp_path / "tree" / "tp_table=app"
+    columns = json.loads((root / "_tailrace.json").read_text())["columns"]
+    spelled = ", ".join(f"`{column['name']}` {column['type']}" for column in columns)
+    spark.read.schema(spelled).parquet(str(root)).createOrReplaceTempView("tree")
+    (row,) = spark.sql(FACTS.format("tree")).collect()
+    assert tuple(row) == EXPECTED

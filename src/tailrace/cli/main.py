@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": "Sample logs → lake → first answers; nothing to configure.",
     "collect": "Collect logs into the lake.",
     "query": "Answer SQL over the lake.",
+    "export": "Copy tables out of the lake, as a hive tree or as Iceberg tables.",
     "table": "List tables, or show one: columns, size, partitions.",
     "partition": "List partitions, show one, delete rows, or restore them.",
     "quarantine": "List records that could not be stored, show them, try them again, or delete them.",

@@ -1,0 +1,59 @@
+"""`tailrace export` with its options, in this process."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from exportsource import Source
+
+from tailrace.cli.main import cli
+from tailrace.core import UsageError
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    return Source.made(tmp_path)
+
+
+def run(source: Source, *arguments: str) -> Result:
+    command = ["--home", str(source.world.home), "export", *arguments, "--output", "json"]
+    return CliRunner().invoke(cli, command, catch_exceptions=False)
+
+
+def row(source: Source, *arguments: str) -> dict[str, Any]:
+    done = run(source, *arguments)
+    assert done.exit_code == 0, done.stderr
+    (found,) = json.loads(done.stdout)
+    return found
+
+
+def test_what_is_chosen(source: Source) -> None:
+    out = str(source.folder / "out")
+    assert row(source, "kinds", "--out", out, "--dry-run")["rows"] == 70
+    assert not Path(out).exists()
+    assert row(source, "kinds.a", "--out", out)["rows"] == 30
+    assert row(source, "k*", "--out", out, "--partition", "odd*", "--index", "0042")["rows"] == 10
+    assert row(source, "a", "--out", out, "--from", "2024-05-02", "--to", "2024-05-03")["rows"] == 10
+    files = sorted((source.folder / "out").rglob("*.parquet"))
+    whole = row(source, "*", "--out", out)
+    assert (whole["rows"], whole["copied"]) == (70, whole["files"] - len(files))
+    assert row(source, "a", "--out", out, "--overwrite")["removed"] == whole["files"] - 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("none", "--out", "DIR"), "no partition is called 'none'"),
+        (("kinds", "--out", "DIR", "--partition", "b*"), r"none of these partitions is called 'b\*'"),
+        (("kinds", "--out", "s3://bucket/tree"), "exports go to a directory of this machine"),
+        (("kinds", "--out", "DIR", "--in-place"), "--in-place cannot be"),
+    ],
+)
+def test_what_cannot_be(source: Source, arguments: tuple[str, ...], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        run(source, *(str(source.folder / "out") if word == "DIR" else word for word in arguments))
+    assert not (source.folder / "out").exists()
