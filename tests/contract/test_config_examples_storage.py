@@ -240,7 +240,7 @@ def test_what_its_author_is_told(text, problems):
 
 def test_without_a_store_days_rest_in_the_default_one():
     config = loaded(AROUND + STUFF + "    store = store.default\n  }")
-    assert str(config.partitions[0].later["store"]) == "store.default"
+    assert str(config.partitions[0].resting["store"]) == "store.default"
     assert config.of("store") == ()
 
 

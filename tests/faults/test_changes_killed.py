@@ -1,6 +1,6 @@
 """Delete, overwrite and restore killed at every step: the old state or the new one, never anything between.
 
-The state is the rows, and the ranges that are deleted: an overwriting that dies lifts none of them.
+The state is the rows, and the ranges and conditions that are deleted: an overwriting that dies lifts none of them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from pathlib import Path
 
 import partitionchange
 import pytest
+from bytesleft import holding
 from lakecheck import Rows, check, stored
 from logfiles import access_lines, write
-from partitionchange import GONE, PLACE, WINDOW, change
+from partitionchange import CONDITION, GONE, PLACE, WINDOW, change
 from world import World
 
 from tailrace.core.ranges import Ranges, joined, without
 from tailrace.lake import segments
-from tailrace.lake.deleted import deleted
+from tailrace.lake.deleted import Erasure, deleted, erased
 from tailrace.lake.intents import read_ledger
-from tailrace.lake.steps import STEPS
+from tailrace.lake.steps import STEPS, UPKEEP
 from tailrace.lake.undo import erase
 
 ACTIONS = ("overwrite", "delete", "reset", "restore")
@@ -34,7 +35,7 @@ CHANGING = [s for s in STEPS if s not in {*RECOVERY, "fold-written", "replayed",
 SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
 
 
-State = tuple[Rows, Ranges]
+State = tuple[Rows, Ranges, tuple[Erasure, ...]]
 AFTER: dict[str, Ranges] = {
     "overwrite": without([GONE], [WINDOW]),
     "delete": joined([GONE, WINDOW]),
@@ -45,7 +46,8 @@ AFTER: dict[str, Ranges] = {
 
 
 def state(world: World) -> State:
-    return stored(world.home), deleted(read_ledger(world.lake, *PLACE).notes)
+    notes = read_ledger(world.lake, *PLACE).notes
+    return stored(world.home), deleted(notes), erased(notes)
 
 
 def killed(home: Path, action: str, step: str, **env: str) -> None:
@@ -129,8 +131,8 @@ def test_killed_while_the_next_one_recovers(world, step, action):
 def test_a_collect_makes_good_what_a_dead_change_left(world, action):
     killed(world.home, action, "segment-written")
     change(world, "collect")
-    rows, ranges = state(world)
-    assert (rows.total(), ranges) == (5 * 24 - 12, (GONE,))
+    rows, ranges, conditions = state(world)
+    assert (rows.total(), ranges, conditions) == (5 * 24 - 12, (GONE,), ())
     check(world.home, *PLACE)
 
 
@@ -150,3 +152,33 @@ def test_killed_while_the_ledger_is_folded(world, monkeypatch, action, step):
     ledgers = [read_ledger(each.lake, *PLACE) for each in (world, reference)]
     told = [sorted(ledger.entries.select(["uri", "rows", "status"]).to_pylist(), key=str) for ledger in ledgers]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("step", ["segment-written", "committed"])
+def test_killed_while_deleting_by_a_condition(world, step):
+    """It is the commit of a deletion, with files written anew and a note in the ledger."""
+    reference = copied(world.home, world.home.with_name("reference"))
+    change(reference, "erase")
+    before, after = state(world), state(reference)
+    assert after[1:] == ((GONE,), (Erasure(CONDITION, WINDOW),))
+    assert after[0] < before[0]
+    killed(world.home, "erase", step)
+    assert state(world) == (after if step == "committed" else before)
+    change(world, "erase")
+    assert state(world) == after
+    check(world.home, *PLACE)
+
+
+@pytest.mark.parametrize("step", UPKEEP)
+def test_deleting_for_good_killed_between_its_steps(world, step):
+    """The rows are gone with the commit; the bytes go with whoever does it again."""
+    rows, *_ = state(world)
+    killed(world.home, "erase for good", step)
+    after, *_ = state(world)
+    assert after < rows
+    change(world, "erase for good")
+    assert state(world)[0] == after
+    within = [name for name in holding(world.home, "user1") if "tp_date=2024-05-02" in name]
+    assert within == [], "a day that lies in the window as a whole"
+    change(world, "collect")
+    assert state(world)[0] > after, "the day that has come since"

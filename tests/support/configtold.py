@@ -48,7 +48,7 @@ def refused(*texts: str) -> list[str]:
 
 
 def _partition(spec: PartitionSpec) -> Iterator[str]:
-    yield f"partition {spec.full_name}" + "".join(f" {name}={_value(value)}" for name, value in spec.later.items())
+    yield f"partition {spec.full_name}" + "".join(f" {name}={_value(value)}" for name, value in spec.resting.items())
     yield from (f"  {_source(source)}" for source in spec.sources)
     yield from (f"  {line}" for tier in spec.tiers for line in _other(tier))
 

@@ -12,13 +12,17 @@ from world import World
 from tailrace.core import TailraceError, TimeRange
 from tailrace.lake import segments
 from tailrace.lake.lock import partition_lock
+from tailrace.lake.predicate import Predicate
+from tailrace.lake.table import stored_schema
 from tailrace.lake.undo import erase, restore
+from tailrace.lake.vacuum import forget
 
 PLACE = ("nginx_access_log", "web")
 WINDOW = TimeRange(datetime(2024, 5, 1, 12), datetime(2024, 5, 3, 6))
 "Cuts its first and last day, and takes the one between whole."
 GONE = TimeRange(datetime(2024, 5, 1, 6), datetime(2024, 5, 1, 18))
 "Half a day that may have been deleted before: the window begins in it."
+CONDITION = "remote_user = 'user1'"
 FIRST = 1
 "The version of the table after its first collection: version 0 is empty."
 
@@ -35,6 +39,12 @@ def change(world: World, action: str) -> None:
     with partition_lock(world.lake, *PLACE, f"test {action}"):
         if action == "restore":
             restore(world.lake, *PLACE, FIRST)
+        elif action in ("erase", "erase for good"):
+            schema = stored_schema(world.lake, PLACE[0])
+            assert schema is not None
+            erase(world.lake, *PLACE, WINDOW, Predicate(CONDITION, schema))
+            if action == "erase for good":
+                forget(world.lake, *PLACE)
         else:
             erase(world.lake, *PLACE, WINDOW if action == "delete" else TimeRange())
 

@@ -16,7 +16,7 @@ from tailrace.cli.metrics_options import MetricsOptions, metrics_options
 from tailrace.cli.options import Context, everywhere, report_option
 
 if TYPE_CHECKING:
-    from tailrace.cli.collecting import Order
+    from tailrace.cli.collecting import Collected, Order, Plan
     from tailrace.cli.interrupts import Interrupts
     from tailrace.cli.metrics import Metrics
     from tailrace.pipeline.report import Progress
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 @click.option(
     "--watch", metavar="[INTERVAL]", is_flag=False, flag_value="5m", help="Go on, with a round every INTERVAL (5m)."
 )
+@click.option(
+    "--maintain/--no-maintain", default=True, help="Do what is due in the collected partitions, once a day (yes)."
+)
 @click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Exit 4 when more rows are quarantined.")
 @report_option
 @metrics_options
@@ -54,6 +57,7 @@ def command(
     overwrite: bool,
     dry_run: bool,
     watch: str | None,
+    maintain: bool,
     max_errors: int | None,
     output: str,
     metrics: MetricsOptions,
@@ -81,7 +85,7 @@ def command(
     interval = None if watch is None else _interval(watch, overwrite, files)
     visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
     with Interrupts() as interrupts, metrics.opened(context) as kept:
-        ways = Ways(context, interrupts, kept, output, max_errors, visible)
+        ways = Ways(context, interrupts, kept, output, max_errors, visible, maintain)
         sys.exit(_collect_once(order, ways) if interval is None else _watch(order, ways, interval))
 
 
@@ -95,6 +99,7 @@ class Ways:
     output: str
     max_errors: int | None
     visible: bool
+    maintain: bool
 
     @contextmanager
     def progress(self) -> Iterator[Progress]:
@@ -103,6 +108,16 @@ class Ways:
 
         with shown_progress(self.visible, self.context) as display:
             yield Several(display, self.metrics)
+
+    def keep_up(self, plan: Plan, collected: Collected) -> None:
+        """What is due in the partitions that came through."""
+        if not self.maintain or collected.interrupted:
+            return
+        from tailrace.cli.upkeep import keep_up
+
+        clean = {report.name for report in collected.reports if report.clean}
+        names = [(spec.table, spec.name) for spec in plan.specs if spec.full_name in clean]
+        keep_up(plan.lake, plan.config, names, self.context.quiet)
 
 
 def _interval(watch: str, overwrite: bool, files: tuple[str, ...]) -> float:
@@ -128,6 +143,8 @@ def _watch(order: Order, ways: Ways, interval: float) -> NoReturn:
 
         def tell(done: Round) -> None:
             summary.tell(done)
+            if watch.plan is not None and done.error is None:
+                ways.keep_up(watch.plan, done.collected)
             if ways.metrics is not None and watch.plan is not None:
                 valid = done.config_error is None
                 ways.metrics.over(done.collected, watch.plan.lake, error=done.error is not None, config_valid=valid)
@@ -158,4 +175,5 @@ def _collect_once(order: Order, ways: Ways) -> int:
         click.echo("interrupted", err=True)
     if collected.hangs:
         leave()
+    ways.keep_up(plan, collected)
     return EXIT_CODE if collected.interrupted else exit_code(collected.reports, ways.max_errors)

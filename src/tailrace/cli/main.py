@@ -22,6 +22,7 @@ COMMANDS = {
     "export": "Copy tables out of the lake, as a hive tree or as Iceberg tables.",
     "table": "List tables, or show one: columns, size, partitions.",
     "partition": "List partitions, show one, delete rows, or restore them.",
+    "maintain": "Delete rows past their retention and files that nobody needs, and shorten logs.",
     "quarantine": "List records that could not be stored, show them, try them again, or delete them.",
     "source": "List kinds of source and configured sources, or show one.",
     "format": "List formats, or show one.",

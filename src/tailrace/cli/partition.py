@@ -1,4 +1,4 @@
-"""`tailrace partition list|show`; what changes partitions is in `partition_changes`."""
+"""`tailrace partition list|show`; what changes partitions is in `partition_changes` and `partition_delete`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import click
 
 from tailrace.cli.completing import complete_partitions
 from tailrace.cli.options import Context, output_option, without_spark
-from tailrace.cli.partition_changes import delete, history, restore
+from tailrace.cli.partition_changes import history, restore
+from tailrace.cli.partition_delete import delete
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
@@ -119,7 +120,7 @@ def _facts(config: Config, lake: Lake, name: str, known: Known) -> Row:
     collected = _collected(lake, *name.split("."))
     spec = known.spec
     if spec is not None:
-        facts |= {"filter": spec.filter, "tp_index": spec.tp_index or "default", **spec.later}
+        facts |= {"filter": spec.filter, "tp_index": spec.tp_index or "default", **spec.resting}
         if spec.dedupe:
             facts["dedupe"] = list(spec.dedupe)
         facts["where"] = str(spec.where)
@@ -152,12 +153,15 @@ def _collected(lake: Lake, table: str, partition: str) -> Row:
     """What the ledger knows: deleted ranges, artifacts by state, and when each source was last collected."""
     import pyarrow.compute as pc
 
-    from tailrace.lake.deleted import deleted
+    from tailrace.lake.deleted import deleted, erased
     from tailrace.lake.intents import read_ledger
 
     ledger = read_ledger(lake, table, partition)
     entries, ranges = ledger.entries, deleted(ledger.notes)
     gone: Row = {"deleted": [{"from": r.start, "to": r.end} for r in ranges]} if ranges else {}
+    if conditions := erased(ledger.notes):
+        told = [{"where": one.where, "from": one.window.start, "to": one.window.end} for one in conditions]
+        gone["deleted_where"] = told
     if not entries.num_rows:
         return {"artifacts": 0, **gone}
     states = {v["values"]: v["counts"] for v in pc.value_counts(entries["status"]).to_pylist()}

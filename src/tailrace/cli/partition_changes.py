@@ -1,4 +1,4 @@
-"""`tailrace partition delete|history|restore`."""
+"""`tailrace partition history|restore`, and what all share that change a partition."""
 
 from __future__ import annotations
 
@@ -16,92 +16,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tailrace.cli.listing import Row
-    from tailrace.core import TimeRange
     from tailrace.lake.paths import Lake
 
-DOOMED = ("name", "rows", "files", "days", "first", "last")
-DONE = ("name", "rows", "undo")
 HISTORY = ("version", "at", "change", "artifacts", "files", "added", "removed")
-_SEL = click.argument("names", metavar="SEL...", nargs=-1, required=True, shell_complete=complete_partitions)
-
-
-@click.command("delete")
-@_SEL
-@click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
-@click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
-@click.option("--force", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
-@output_option
-@without_spark()
-def delete(
-    context: Context,
-    names: tuple[str, ...],
-    start: str | None,
-    end: str | None,
-    force: bool,
-    dry_run: bool,
-    output: str,
-) -> None:
-    """Delete rows of partitions, configured or orphaned.
-
-    With a range, its rows go and stay away: whatever is read again, nothing of the range is stored until
-    `collect --overwrite` reads it, or a part of it. Without a range all rows go and the next collection begins anew.
-    `partition restore` undoes either until the files are removed for good.
-    """
-    from tailrace.cli.listing import show_rows
-    from tailrace.cli.settings import now, open_lake
-    from tailrace.core import TimeRange, parse_time
-
-    moment = now()
-    window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
-    lake = open_lake(context)
-    doomed = [_doomed(lake, name, window) for name in _matching(lake, names)]
-    if dry_run:
-        show_rows(doomed, DOOMED, output)
-        return
-    confirm([_told(row) for row in doomed], force)
-    show_rows([_deleted(context, lake, str(row["name"]), window) for row in doomed], DONE, output)
-
-
-def _matching(lake: Lake, names: tuple[str, ...]) -> list[str]:
-    """Partitions that have rows or were collected once."""
-    from tailrace.cli.holdings import holdings
-    from tailrace.cli.matching import listed
-
-    known = {f"{table}.{extent.partition}" for table, held in holdings(lake).items() for extent in held.partitions}
-    return listed("partition", names, sorted(known))
-
-
-def _doomed(lake: Lake, name: str, window: TimeRange) -> Row:
-    """What would go: the log tells it of whole days, and the rows themselves of days that the range cuts."""
-    import pyarrow.compute as pc
-
-    from tailrace.lake.rewrite import rows_inside
-    from tailrace.lake.snapshot import snapshot
-
-    table, _, partition = name.partition(".")
-    version = snapshot(lake, table)
-    files = version.files.filter(pc.equal(version.files.column("tp_partition"), partition))
-    going = {
-        (day, path): rows if window.covers(day) else rows_inside(version.root, path, window)
-        for day, path, rows in zip(*(files.column(c).to_pylist() for c in ("tp_date", "path", "rows")), strict=True)
-        if window.touches(day)
-    }
-    days = sorted({day for (day, _), rows in going.items() if rows})
-    return {
-        "name": name,
-        "rows": sum(going.values()),
-        "files": sum(rows > 0 for rows in going.values()),
-        "days": len(days),
-        "first": days[0] if days else None,
-        "last": days[-1] if days else None,
-    }
-
-
-def _told(row: Row) -> str:
-    what = f"{row['rows']:,} rows in {row['days']:,} days" if row["days"] else "nothing"
-    span = f", {row['first']} to {row['last']}" if row["days"] else ""
-    return f"{row['name']}: {what}{span}"
 
 
 def confirm(doomed: Sequence[str], force: bool) -> None:
@@ -121,17 +38,6 @@ def confirm(doomed: Sequence[str], force: bool) -> None:
     click.confirm("Delete?", abort=True, err=True)
 
 
-def _deleted(context: Context, lake: Lake, name: str, window: TimeRange) -> Row:
-    from tailrace.lake.undo import erase
-
-    table, _, partition = name.partition(".")
-    before = _rows(lake, name)
-    with held(lake, table, partition):
-        version = erase(lake, table, partition, window)
-    undo = f"{context.command} partition restore {name} --at {version}"
-    return {"name": name, "rows": before - _rows(lake, name), "version": version, "undo": undo}
-
-
 @contextmanager
 def held(lake: Lake, table: str, partition: str) -> Iterator[None]:
     """The partition is ours to change; a disk that is full or may not be written to is no riddle."""
@@ -148,10 +54,16 @@ def held(lake: Lake, table: str, partition: str) -> Iterator[None]:
         raise LakeError(error.strerror or one_line(error), code="lake.io", where=where) from error
 
 
-def _rows(lake: Lake, name: str) -> int:
-    from tailrace.core import TimeRange
+def rows_of(lake: Lake, table: str, partition: str) -> int:
+    """How many there are, as the log tells it."""
+    import pyarrow.compute as pc
 
-    return int(str(_doomed(lake, name, TimeRange())["rows"]))
+    from tailrace.lake.snapshot import snapshot
+
+    files = snapshot(lake, table).files
+    rows = files.filter(pc.equal(files.column("tp_partition"), partition)).column("rows")
+    total: int = pc.sum(rows).as_py() or 0
+    return total
 
 
 @click.command("history")
@@ -218,7 +130,7 @@ def restore(context: Context, name: str, at: str | None, output: str) -> None:
     with held(lake, table, partition):
         version = undo.restore(lake, table, partition, moment)
     full = f"{table}.{partition}"
-    row: Row = {"name": full, "version": version, "rows": _rows(lake, full)}
+    row: Row = {"name": full, "version": version, "rows": rows_of(lake, table, partition)}
     if undone is not None:
         row["undone"] = f"{undone.kind} of {undone.at:%Y-%m-%d %H:%M:%S}"
     row["undo"] = f"{context.command} partition restore {full}"

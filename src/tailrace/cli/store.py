@@ -70,12 +70,12 @@ def _known(context: Context, config: Config) -> dict[str, Row]:
         rows[block.name] = {
             "name": block.name,
             **{name: block.args.get(name) for name in STORE},
-            "active": False,
+            "active": not block.blocks,
             "where": str(block.where),
-            "tiers": [_tier(inner) for inner in block.blocks],
+            "tiers": [_tier(inner) for inner in block.blocks] or [workspace],
         }
     for name, row in rows.items():
-        row["partitions"] = [p.full_name for p in config.partitions if _store_of(p.later.get("store")) == name]
+        row["partitions"] = [p.full_name for p in config.partitions if _store_of(p.resting.get("store")) == name]
     return rows
 
 

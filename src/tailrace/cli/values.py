@@ -96,7 +96,7 @@ def _parts(config: Config) -> Iterator[Part]:
         name = f"partition.{partition.full_name}"
         own = {"description": partition.description, "filter": partition.filter, "tp_index": partition.tp_index}
         referred = [declared[source.where] for source in partition.sources if source.where in declared]
-        yield Part(name, {**own, "source": referred, **partition.later}, partition.where)
+        yield Part(name, {**own, "source": referred, **partition.resting}, partition.where)
         for source in partition.sources:
             if source.where not in declared:
                 yield _source(f"{name}.source.{source.name}", source)
@@ -129,6 +129,7 @@ def _table(table: TableSpec) -> Iterator[Part]:
         "description": table.description,
         "format": format_words(table.format) if table.format else None,
         "null_if": table.null_if,
+        "retention": f"{table.retention.total_seconds() / 86_400:g}d" if table.retention else None,
         "map_fields": table.map_fields,
         "columns": [f"{column.name} {column.type}" for column in table.columns],
     }

@@ -73,7 +73,7 @@ class Builder:
             partitions.read(block)
         partitions.check_queues()
         for spec in partitions.named.values():
-            self._lead_somewhere(spec.later.values())
+            self._lead_somewhere(spec.resting.values())
             for source in spec.sources:
                 self._lead_somewhere(source.args.values())
             self._others_lead_somewhere(spec.tiers)
@@ -224,7 +224,7 @@ class Builder:
         path = values.pop("path", None)
         values.pop("connection", None)
         name = chain[0].labels[0]
-        back, kept = values.get("lookback"), values.get("query_cache_size")
+        back, kept, rests = (values.get(each) for each in ("lookback", "query_cache_size", "retention"))
         spec = WorkspaceSpec(
             name,
             path if isinstance(path, str) else None,
@@ -233,6 +233,7 @@ class Builder:
             chain[0].where,
             duration(back) if isinstance(back, str) else None,
             size(kept) if isinstance(kept, str) else None,
+            duration(rests) if isinstance(rests, str) else None,
         )
         self.workspaces.add((name,), spec, chain[0].where)
 

@@ -15,7 +15,7 @@ from tailrace.config.declare_live import LISTENER, SINK, WINDOW
 from tailrace.config.declare_sources import CONNECTIONS, KINDS, SOURCE
 
 NAME = re.compile(r"\w[\w \-]*")
-_RETENTION = Attr("duration", "Age at which days expire, such as `400d`.", active=False)
+_RETENTION = Attr("duration", "Age at which days expire, such as `400d`.")
 _DEDUPE = Attr("names", "Columns that tell events apart: of rows with the same values in them one is stored.")
 _DEDUPE_WINDOW = Attr("duration", "How far apart in time two rows of one event may be.", default="1d")
 
@@ -36,7 +36,8 @@ PARTITION: Attrs = {
     "dedupe_window": _DEDUPE_WINDOW,
     "lookback": Attr("duration", "How far the first collection goes back.", default="30d"),
 }
-LATER = frozenset(name for name, attr in PARTITION.items() if not attr.active)
+RESTING = frozenset({"store", "tiers", "retention"})
+"Attributes of a partition that say where its days rest, and for how long."
 COLUMN: Attrs = {
     "type": Attr("text", "A DuckDB type; varchar when absent."),
     "source": Attr("text", "The source field; by default the column's own name."),
@@ -90,7 +91,7 @@ TIER: Attrs = {
     "description": Attr("text", "What rests here."),
 }
 STORE: Attrs = {
-    "retention": Attr("duration", "Age at which days expire, such as `400d`."),
+    "retention": _RETENTION,
     "description": Attr("text", "What it is for."),
 }
 _ALL = ("*",)
@@ -154,7 +155,7 @@ BLOCK_TYPES: Mapping[str, BlockType] = _blocks(
         example='workspace "default" {\n  path = "/data/lake"\n}',
     ),
     BlockType(
-        "store", "Where the days of partitions rest.", STORE, blocks={"tier": _TIER, "partition": _TIER}, active=False,
+        "store", "Where the days of partitions rest.", STORE, blocks={"tier": _TIER, "partition": _TIER},
         example='store "default" {\n  tier "recent" {\n    path    = "/data/recent"\n    max_age = "7d"\n  }\n'
         '  tier "archive" {\n    path = "s3://archive/logs"\n  }\n}',
     ),

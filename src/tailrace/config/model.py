@@ -51,6 +51,7 @@ class TableSpec:
     where: Where
     dedupe: tuple[str, ...] = ()
     dedupe_window: timedelta | None = None
+    retention: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +117,8 @@ class PartitionSpec:
     description: str = ""
     lookback: timedelta | None = None
     "How far the first collection goes back; None = as the workspace says."
-    later: Mapping[str, Value] = field(default_factory=dict)
-    "Attributes whose machinery is not active yet: store, tiers, retention."
+    resting: Mapping[str, Value] = field(default_factory=dict)
+    "Where its days rest, and for how long: store, tiers, retention."
     tiers: tuple[OtherBlock, ...] = ()
     dedupe: tuple[str, ...] = ()
     "Columns whose values tell events apart; none: rows are what they are."
@@ -141,6 +142,7 @@ class WorkspaceSpec:
     lookback: timedelta | None = None
     query_cache_size: int | None = None
     "Bytes."
+    retention: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

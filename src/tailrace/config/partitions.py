@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from tailrace.config.attributes import NOT_COLLECTED, checked, not_active
-from tailrace.config.declare import BLOCK_TYPES, LATER, LATER_TABLES, PARTITION
+from tailrace.config.declare import BLOCK_TYPES, LATER_TABLES, PARTITION, RESTING
 from tailrace.config.declare_sources import FILE
 from tailrace.config.formats import Formats
 from tailrace.config.functions import duration
@@ -79,7 +79,7 @@ class Partitions:
             where=block.where,
             description=text if isinstance(text, str) else "",
             lookback=duration(back) if isinstance(back, str) else None,
-            later={attr: value for attr, value in values.items() if attr in LATER},
+            resting={attr: value for attr, value in values.items() if attr in RESTING},
             tiers=tiers,
             dedupe=dedupe,
             dedupe_window=window,

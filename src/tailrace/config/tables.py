@@ -129,6 +129,7 @@ class Tables:
             where=block.where,
             dedupe=_texts(values, "dedupe") or (),
             dedupe_window=duration(text) if (text := _text(values, "dedupe_window")) else None,
+            retention=duration(text) if (text := _text(values, "retention")) else None,
         )
         if builtin is None and "extends" not in settings and time_column(spec.columns) is None:
             self.report.error(

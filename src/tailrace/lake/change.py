@@ -11,6 +11,7 @@ from tailrace.lake.deleted import deleted
 from tailrace.lake.files import Balance, DataFile
 from tailrace.lake.ledger import Entry, Ledger
 from tailrace.lake.place import Place
+from tailrace.lake.predicate import Predicate
 from tailrace.lake.removal import Cut, after_cut, limited, revived, taken_away, thinned
 from tailrace.lake.rewrite import ActiveFile, Rewritten
 from tailrace.lake.steps import reached
@@ -31,6 +32,8 @@ class Change:
     "Rows of this range that are stored so far go in the same commit, whatever artifact they are of."
     cut_of: str | None = None
     "The source to whose artifacts that is limited."
+    where: Predicate | None = None
+    "The condition that rows of the range have to fulfil to go."
     brought_back: Sequence[DataFile] = ()
     "Files of an earlier version that are to be seen again."
     only: frozenset[str] | None = None
@@ -82,7 +85,7 @@ def effect_of(change: Change, root: Place, active: Sequence[ActiveFile], ledger:
     cut = None
     if change.cut is not None:
         limit = None if change.cut_of is None else limited(ledger, change.cut_of, change.entries)
-        cut = Cut(change.cut, limit)
+        cut = Cut(change.cut, limit, change.where)
     taken = _taken(change, root, active, ledger, cut, label)
     fresh = _thinned(change, root, active, taken, label)
     entries, duplicates = thinned(change.entries, fresh.dropped) if fresh.dropped else (list(change.entries), {})

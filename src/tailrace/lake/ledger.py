@@ -147,8 +147,10 @@ COPY = "copy"
 "Status of a file that holds nothing but the beginning of another one: it has no rows of its own."
 VOID, RESET, RESTORE = "void", "reset", "restore"
 "Kinds of segments that are more than their entries: nothing at all; all before is forgotten; all is as it once was."
-DELETE = "delete"
-"A segment that takes the rows of a range away."
+DELETE, EXPIRE = "delete", "expire"
+"Segments that take the rows of a range away: because somebody said so, or because they are old."
+LIFT = "lift"
+"A segment of notes alone: rows that were deleted by a condition may come again."
 BEGIN = "begin"
 "A segment of notes alone: the range that a collection means to take."
 RESTORED = "restored"
@@ -227,7 +229,7 @@ class Ledger:
             return self
         for number, segment in enumerate(segments):
             if segment.kind == RESET:
-                return Ledger(segment.sequence).fold(segments[number + 1 :])
+                return Ledger(segment.sequence, notes=dict(segment.notes)).fold(segments[number + 1 :])
         notes = dict(self.notes)
         for segment in segments:
             notes.update(segment.notes)

@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.lock import local_lock
-from tailrace.lake.paths import Lake, encode_value
+from tailrace.lake.paths import Lake, decode_value, encode_value, partition_path
 from tailrace.lake.place import STAGED, LocalPlace
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.snapshot import Snapshot
@@ -91,6 +91,13 @@ def kept_table(lake: Lake, schema: str, run: str, kept: Kept) -> Snapshot:
     except (FileNotFoundError, pa.ArrowException, KeyError, TypeError) as error:
         raise _damaged(place.address(name), error) from None
     return Snapshot(kept.table, place / _folder(kept.table), kept.version, columns, files)
+
+
+def schemas_with(lake: Lake, table: str, partition: str) -> list[str]:
+    """Names of schemas whose snapshots keep files of a partition, in small letters."""
+    root = _root(lake)
+    kept = ((name, (root / name / _folder(table)).walk(partition_path(partition))) for name in root.folders())
+    return [decode_value(name) for name, files in kept if next(files, None) is not None]
 
 
 def _damaged(where: str, error: Exception) -> LakeError:
@@ -208,7 +215,11 @@ def _names(lake: Lake, schema: str, run: Refreshed) -> set[str]:
 
 def _place(lake: Lake, schema: str) -> LocalPlace:
     """On this machine, also where the lake is not: SQL does not tell upper case from lower."""
-    return LocalPlace(f"{lake.home}/snapshots/{encode_value(lake.workspace)}/{encode_value(schema.lower())}")
+    return _root(lake) / encode_value(schema.lower())
+
+
+def _root(lake: Lake) -> LocalPlace:
+    return LocalPlace(f"{lake.home}/snapshots/{encode_value(lake.workspace)}")
 
 
 def _folder(table: str) -> str:

@@ -15,6 +15,7 @@ from tailrace.core import TimeRange
 from tailrace.core.ranges import Ranges
 from tailrace.lake.ledger import Entry, Ledger, keys, prefixes
 from tailrace.lake.place import Place
+from tailrace.lake.predicate import Predicate
 from tailrace.lake.rewrite import ActiveFile, Doomed, Rewritten, rewrite_without
 from tailrace.lake.unique import Key
 
@@ -29,6 +30,8 @@ class Cut:
     window: TimeRange
     limit: pa.Table | None = None
     "Entries of those artifacts."
+    where: Predicate | None = None
+    "Only rows for which this holds."
 
 
 def limited(ledger: Ledger, source: str, read_again: Iterable[Entry]) -> pa.Table:
@@ -47,7 +50,8 @@ def taken_away(
     if not candidates:
         return Rewritten()
     limit = None if cut is None or cut.limit is None else prefixes(cut.limit)
-    doomed = Doomed(prefixes(earlier), None if cut is None else cut.window, limit)
+    window, where = (None, None) if cut is None else (cut.window, cut.where)
+    doomed = Doomed(prefixes(earlier), window, limit, where)
     return rewrite_without(root, candidates, doomed, label)
 
 
@@ -67,7 +71,9 @@ def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[E
         heads = prefixes(pa.table({"uri": [before.uri], "identity": [before.key], "members": [list(before.members)]}))
         lost = sum(taken.gone[head] for head in heads)
         missing = {day for day in before.dates if any(gone.touches(day) for gone in absent)}
-        dates = missing | {day for day in before.dates if _stays(day, window, heads, taken)}
+        # Whoever lifts a condition, and overwrites, has to find them as well.
+        stay = before.dates if cut.where is not None else (d for d in before.dates if _stays(d, window, heads, taken))
+        dates = missing.union(stay)
         new = again.pop(before.key, None)
         if new is None and not lost and dates == set(before.dates):
             continue

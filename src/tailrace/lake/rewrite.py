@@ -16,6 +16,7 @@ from tailrace.lake.damage import reading_file
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.identity import PREFIX_LENGTH
 from tailrace.lake.place import Place
+from tailrace.lake.predicate import Predicate
 from tailrace.lake.types import schema_fingerprint
 
 
@@ -44,6 +45,8 @@ class Doomed:
     window: TimeRange | None = None
     limit: Sequence[str] | None = None
     "Prefixes of the only artifacts whose rows of the window go; None = of all."
+    where: Predicate | None = None
+    "Of the window only rows for which this holds."
 
     def marks(self, rows: pa.Table) -> pa.ChunkedArray:
         """True for each row that goes."""
@@ -59,11 +62,14 @@ class Doomed:
             inside = pc.and_(inside, pc.less(times, pa.scalar(self.window.end, times.type)))
         if self.limit is not None:
             inside = pc.and_(inside, pc.is_in(heads, value_set=pa.array(self.limit, pa.string())))
+        if self.where is not None:
+            inside = pc.and_(inside, self.where.marks(rows))
         return pc.or_(marked, inside)
 
     @property
     def columns(self) -> list[str]:
-        return ["tp_id"] if self.window is None else ["tp_id", "tp_timestamp"]
+        named = [] if self.where is None else self.where.columns
+        return ["tp_id"] if self.window is None else [*dict.fromkeys(["tp_id", "tp_timestamp", *named])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +106,8 @@ def rewrite_without(root: Place, files: Iterable[ActiveFile], doomed: Doomed, ru
     return done
 
 
-def rows_inside(root: Place, path: str, window: TimeRange) -> int:
-    """How many rows of a file lie in the range; memory holds one row group at a time."""
-    doomed = Doomed(window=window)
+def rows_inside(root: Place, path: str, doomed: Doomed) -> int:
+    """How many rows of a file would go; memory holds one row group at a time."""
     with reading_file(root, path) as source:
         groups = (source.read_row_group(group, doomed.columns) for group in range(source.num_row_groups))
         return sum(pc.sum(doomed.marks(rows)).as_py() or 0 for rows in groups)

@@ -6,6 +6,8 @@ import os
 import signal
 from collections import Counter
 
+UPKEEP = ("files-vacuumed", "quarantine-vacuumed", "log-checkpointed", "log-shortened")
+"Those of a vacuum, and of deleting for good: nothing is declared or committed there."
 STEPS = (
     "object-staged",
     "manifest-written",

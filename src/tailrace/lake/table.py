@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -28,6 +29,13 @@ _PROPERTIES: dict[str, str | None] = {
     # Readers look at the first 32 columns otherwise, and `tp_timestamp` stands behind a table's own columns.
     "delta.dataSkippingNumIndexedCols": "-1",
 }
+
+
+def undo_retention(delta: DeltaTable) -> timedelta:
+    """For how long the table's earlier versions can be seen and restored."""
+    said = delta.metadata().configuration.get("delta.deletedFileRetentionDuration") or UNDO_RETENTION
+    number, unit = said.removeprefix("interval ").split()
+    return timedelta(**{f"{unit.rstrip('s')}s": int(number)})
 
 
 def exists(root: Place) -> bool:

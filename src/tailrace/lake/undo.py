@@ -12,13 +12,14 @@ import pyarrow.parquet as pq
 from tailrace.core import TimeRange
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.lake.commit import Change, PartitionWriter
-from tailrace.lake.deleted import after_delete
+from tailrace.lake.deleted import Erasure, after_delete, after_erasure, after_lifting, after_reset, erased
 from tailrace.lake.extents import newest_rows
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.intents import decided_at
-from tailrace.lake.ledger import BEGIN, DELETE, RESET, RESTORE, RESTORED, VOID
+from tailrace.lake.ledger import BEGIN, DELETE, LIFT, RESET, RESTORE, RESTORED, VOID
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
+from tailrace.lake.predicate import Predicate
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.segments import read_segment
@@ -28,6 +29,8 @@ from tailrace.lake.types import schema_fingerprint
 from tailrace.lake.versions import Moment, moment, no_version_so_old, open_at, vacuumed
 
 _INSTANT = timedelta(microseconds=1)
+_NO_CHANGES = ("settle", LIFT, VOID)
+"Kinds of commits after which a partition holds what it held before."
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,8 @@ class Commit:
     version: int
     at: datetime
     kind: str
-    "`collect`, `delete`, `reset`, `restore`, `replay`, `purge`, `settle`; `void` for what recovery refused."
+    """`collect`, `delete`, `expire`, `reset`, `restore`, `replay`, `purge`, `lift`, `settle`;
+    `void`: recovery refused it."""
     artifacts: int
     files: int
     "Data files that it added."
@@ -72,7 +76,7 @@ def history(lake: Lake, table: str, partition: str) -> list[Commit]:
 
 def last_change(lake: Lake, table: str, partition: str) -> Commit:
     """The last one that changed what a partition holds."""
-    changes = (commit for commit in history(lake, table, partition) if commit.kind not in ("settle", VOID))
+    changes = (commit for commit in history(lake, table, partition) if commit.kind not in _NO_CHANGES)
     found = next(changes, None)
     if found is None:
         hint = "the log goes back as far as `tailrace partition history` shows"
@@ -94,20 +98,45 @@ def changing(lake: Lake, table: str, partition: str) -> Iterator[PartitionWriter
         writer.finish()
 
 
-def erase(lake: Lake, table: str, partition: str, window: TimeRange) -> int:
+def erase(lake: Lake, table: str, partition: str, window: TimeRange, where: Predicate | None = None) -> int:
     """Take away the rows of a range, which stay away until it is overwritten.
 
-    Without bounds everything goes, and the ledger forgets that it was collected. Returns the table's version before.
+    With a condition, those of them for which it holds: they stay away until it is lifted. With neither everything goes,
+    and the ledger forgets that it was collected. Returns the table's version before.
     """
     with changing(lake, table, partition) as writer:
-        before = writer.version
-        change = Change([], only=frozenset(), kind=RESET)
-        if window != TimeRange():
+        before, known = writer.version, writer.ledger().notes
+        if where is not None:
+            notes = after_erasure(known, Erasure(where.sql, _until_now(lake, table, partition, window)))
+            change = Change([], cut=window, where=where, kind=DELETE, notes=notes)
+        elif window != TimeRange():
             stays_away = _closed(lake, table, partition, window)
-            notes = {} if stays_away is None else after_delete(writer.ledger().notes, stays_away)
+            notes = {} if stays_away is None else after_delete(known, stays_away)
             change = Change([], cut=window, kind=DELETE, notes=notes)
+        else:
+            change = Change([], only=frozenset(), kind=RESET, notes=after_reset(known))
         writer.commit(change)
     return before
+
+
+def lift(lake: Lake, table: str, partition: str, where: str) -> None:
+    """Rows that were deleted by a condition may be stored again, when something brings them."""
+    with changing(lake, table, partition) as writer:
+        known = erased(writer.ledger().notes)
+        if where not in {one.where for one in known}:
+            told = "; ".join(one.where for one in known) or "there is none"
+            message = f"no rows of {table}.{partition} were deleted by that condition"
+            raise UsageError(message, code="usage.no-such-condition", hint=f"known: {told}")
+        writer.commit(Change([], kind=LIFT, notes=after_lifting(writer.ledger().notes, where)))
+
+
+def _until_now(lake: Lake, table: str, partition: str, window: TimeRange) -> TimeRange:
+    """A range without an end goes up to now, and as far as there are rows: what is written later is wanted."""
+    if window.end is not None:
+        return window
+    now = datetime.now(UTC).replace(tzinfo=None)
+    newest = newest_rows(snapshot(lake, table)).get(partition)
+    return TimeRange(window.start, now if newest is None else max(now, newest + _INSTANT))
 
 
 def _closed(lake: Lake, table: str, partition: str, window: TimeRange) -> TimeRange | None:

@@ -14,7 +14,7 @@ from tailrace.core import Table
 from tailrace.core.arrow import arrow_schema, arrow_type
 from tailrace.core.registry import nearest
 from tailrace.formats.duck import con
-from tailrace.pipeline.compute import words_of
+from tailrace.lake.words import words_of
 from tailrace.pipeline.questions import ROW
 
 _NO_INDEX = (

@@ -5,7 +5,6 @@ The expressions are DuckDB's, run by DuckDB on the Arrow batch, so they mean wha
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -15,17 +14,9 @@ import pyarrow.compute as pc
 
 from tailrace.core import TP_COLUMNS, Column, Struct
 from tailrace.core.arrow import arrow_type
+from tailrace.lake.words import words_of
 from tailrace.pipeline.lists import coded
 from tailrace.pipeline.questions import ROW, Given, Question, given, run
-
-_LITERAL = re.compile(r"'(?:[^']|'')*'")
-_WORD = re.compile(r'[A-Za-z_][A-Za-z0-9_]*(?!\s*\(|[A-Za-z0-9_])|"(?:[^"]|"")+"')
-
-
-def words_of(expression: str) -> frozenset[str]:
-    """Everything in an expression that may be a column's name: no texts, no functions."""
-    bare = _LITERAL.sub("''", expression)
-    return frozenset(word.strip('"').replace('""', '"') for word in _WORD.findall(bare))
 
 
 def duck_type(type: str | Struct) -> str:
@@ -41,9 +32,17 @@ def duck_type(type: str | Struct) -> str:
 class Computer:
     """The expressions of one job, each bound to the columns it names."""
 
-    def __init__(self, columns: Iterable[Column], filter: str | None, common: Iterable[str]) -> None:
+    def __init__(
+        self,
+        columns: Iterable[Column],
+        filter: str | None,
+        common: Iterable[str],
+        others: Mapping[str, pa.DataType] | None = None,
+        what: str = "filter",
+    ) -> None:
+        """`others`: columns that the filter may name and no row has; `what`: how it is called where it raises."""
         declared = list(columns)
-        self.types = {c.name: arrow_type(c.type) for c in (*declared, *TP_COLUMNS)}
+        self.types = {**(others or {}), **{c.name: arrow_type(c.type) for c in (*declared, *TP_COLUMNS)}}
         self.expressions = {c.name: (c.sql, duck_type(c.type)) for c in declared if c.sql is not None}
         folded = {c.name.lower(): self.types[c.name] for c in declared if c.sql is None}
         names = frozenset().union(*(words_of(sql) for sql, _ in self.expressions.values()))
@@ -52,7 +51,7 @@ class Computer:
         asked = {name: f"TRY_CAST(({sql}\n) AS {kind})" for name, (sql, kind) in self.expressions.items()}
         self.computed = Question(asked, "transform")
         self.filter = filter
-        self.kept = Question({"keep": f"({filter}\n)::BOOLEAN"}, "filter")
+        self.kept = Question({"keep": f"({filter}\n)::BOOLEAN"}, what)
         self.sql = list(common)
         self.heard: set[str] = set()
         "Names that a row has had so far."

@@ -7,6 +7,7 @@ from datetime import date, datetime
 from typing import Literal
 
 import msgspec
+import pyarrow as pa
 
 from tailrace.config.model import PartitionSpec
 from tailrace.core import Artifact, Format, Table, TimeRange
@@ -21,6 +22,15 @@ Status = Literal["ok", "partial", "failed", "later"]
 "`later`: it changed while it was read, or rows would be lost; nothing is stored or noted, the next run looks again."
 LOSES = "data.rows-would-go"
 "Why an artifact is left for later: rows that are stored would be refused."
+
+
+class Erased(msgspec.Struct, frozen=True):
+    """Rows that were deleted by a condition and are not to come back."""
+
+    condition: str
+    "SQL over the columns of the table."
+    others: tuple[tuple[str, pa.DataType], ...]
+    "Columns that the stored table has, and this one no longer declares."
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -40,6 +50,7 @@ class Job(msgspec.Struct, frozen=True):
     window: TimeRange = msgspec.field(default_factory=TimeRange)
     deleted: tuple[Ranges, ...] = ()
     "By number of the source: rows that were deleted and are not to come back."
+    erased: Erased | None = None
     filter: str | None = None
     index: str | None = None
     "Column or part of the path whose value becomes tp_index."
@@ -121,7 +132,7 @@ class Counts(msgspec.Struct):
     filtered: int = 0
     out_of_range: int = 0
     deleted: int = 0
-    "They lie in a range that was deleted."
+    "They were deleted before: by range, or by a condition."
     quarantined: int = 0
     duplicates: int = 0
     "Known only at the commit."

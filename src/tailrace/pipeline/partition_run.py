@@ -15,10 +15,10 @@ from tailrace.core import TailraceError, TimeRange
 from tailrace.core.arrow import arrow_schema
 from tailrace.core.errors import one_line
 from tailrace.lake.commit import PartitionWriter
-from tailrace.lake.deleted import deleted
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 from tailrace.lake.runs import new_run_id
+from tailrace.pipeline.absent import without_deleted
 from tailrace.pipeline.days import Days
 from tailrace.pipeline.failure import JVM_DIED, partition_failure, spark_failure
 from tailrace.pipeline.hands import Ended
@@ -105,10 +105,10 @@ class PartitionRun:
         self.publisher = publisher
         publisher.note_files(found.recognised)
         wanted = to_read(found, publisher.known, asked, overwrite=overwrite)
-        absent = tuple(deleted(publisher.notes_then(), source.name) for source in self.spec.sources)
         for rows, items in wanted.items():
             job = job_of(self.lake, self.spec, found.table, found.listed, run, found.now, rows)
-            job = replace(job, notes=self.options.notes, deleted=absent)
+            job = replace(job, notes=self.options.notes)
+            job = without_deleted(job, self.lake, self.spec, publisher.notes_then())
             self.report.wanted += len(items)
             self.report.wanted_bytes += sum(w.artifact.unread for w in items)
             for group in plan_groups(items, self.options.cores, self.numbers, found.ledger.last_day()):

@@ -21,7 +21,6 @@ from tailrace.core.arrow import arrow_schema
 from tailrace.core.errors import DataError
 from tailrace.formats.again import framing
 from tailrace.lake.commit import PartitionWriter
-from tailrace.lake.deleted import deleted
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.ledger import Entry, Ledger, keys
 from tailrace.lake.lock import partition_lock
@@ -32,6 +31,7 @@ from tailrace.lake.removal import entries_of
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.sought import Sought
 from tailrace.lake.steps import reached
+from tailrace.pipeline.absent import without_deleted
 from tailrace.pipeline.check import check_expressions
 from tailrace.pipeline.days import Done
 from tailrace.pipeline.failure import partition_failure, spark_failure
@@ -198,14 +198,14 @@ class Replay:
         again = self._groups(plan.choice.again)
         number = sum(len(units) for _, units in again)
         alone = [*rewriting.plan(self._pages(plan.ledger), number).items()] if plan.choice.alone else []
-        absent = tuple(deleted(plan.ledger.notes, source.name) for source in self.spec.sources)
         few = not again and sum(len(units) for _, units in alone) <= 1
 
         def done(groups: list[tuple[TimeRange, list[Unit]]]) -> list[Done]:
             results: list[Done] = []
             for window, units in groups:
                 job = job_of(self.lake, self.spec, plan.table, plan.listed, run, self.now, window)
-                job = msgspec.structs.replace(job, deleted=absent, **roots)
+                job = msgspec.structs.replace(job, **roots)
+                job = without_deleted(job, self.lake, self.spec, plan.ledger.notes)
                 results += [(job, *pair) for pair in zip(units, self._run(job, units, few), strict=True)]
             return results
 

@@ -14,7 +14,8 @@ from tailrace.core import At, TimeRange
 from tailrace.core.ranges import Ranges
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch
 from tailrace.lake.identity import tp_ids
-from tailrace.pipeline.compute import Computer, words_of
+from tailrace.lake.words import words_of
+from tailrace.pipeline.compute import Computer
 from tailrace.pipeline.enrich import Enricher, at_path, timestamps
 from tailrace.pipeline.job import Counts, Job
 from tailrace.pipeline.lists import plain
@@ -81,12 +82,15 @@ class Shaper:
         self.required = [c for c in job.table.columns if c.required]
         self.stored = {c.name for c in job.table.columns}
         self.computer = Computer(job.table.columns, job.filter, ())
-        self.asks_sql = bool(self.computer.expressions or job.filter)
+        gone, columns = job.erased, job.table.columns
+        self.eraser = Computer(columns, gone.condition, (), dict(gone.others), "deletion") if gone else None
+        self.asks_sql = bool(self.computer.expressions or job.filter or gone)
         self.enricher = enricher
-        self.asked = {word.lower() for word in (*words_of(job.filter or ""), job.index or "")}
+        conditions = f"{job.filter or ''} {gone.condition if gone else ''}"
+        self.asked = {word.lower() for word in (*words_of(conditions), job.index or "")}
         named = [c.path if isinstance(c, At) else c for c in job.table.common.time]
         self.timeless = f"row: no timestamp (no time in {', '.join(named)})"
-        self.looks_at_shared = any(word.startswith("tp_") for word in self.asked)
+        self.looks_at_shared = any(word.startswith("tp_") for word in self.asked - {"tp_timestamp"})
         "The filter or tp_index names a shared column: then it has to be made before, not when the file is written."
 
     def shape(self, parts: list[Part]) -> Iterator[Shaped]:
@@ -151,11 +155,15 @@ class Shaper:
         """Which rows are stored; None = all. Counts the others and keeps the bytes of those that are bad."""
         rows = len(times)
         keep = np.ones(rows, bool)
-        wanted = keep
-        if self.job.filter is not None:
+        wanted, erased = keep, ~keep
+        if self.job.filter is not None or self.eraser is not None:
             given = {**columns, "tp_timestamp": times, **self._shared(columns, shaped, times)}
-            wanted, failing = self.computer.wanted(given, rows)
-            refused |= failing
+            if self.job.filter is not None:
+                wanted, failing = self.computer.wanted(given, rows)
+                refused |= failing
+            if self.eraser is not None:
+                erased, failing = self.eraser.wanted(given, rows)
+                refused |= failing
         if times.null_count:
             refused |= dict.fromkeys(_nulls(times), self.timeless)
         for column in self.required:
@@ -169,8 +177,9 @@ class Shaper:
             inside = within(times, [self.job.window])
             self._count(shaped, keep & ~inside, "out_of_range")
             keep &= inside
-        if any(self.job.deleted):
-            deleted = keep & within_own(times, shaped.owner, lambda number: self.origins[number].deleted)
+        if any(self.job.deleted) or self.eraser is not None:
+            deleted = within_own(times, shaped.owner, lambda number: self.origins[number].deleted)
+            deleted = keep & (deleted | erased)
             self._count(shaped, deleted, "deleted")
             shaped.deleted = times.filter(pa.array(deleted)), shaped.owner[deleted]
             keep &= ~deleted

@@ -190,20 +190,20 @@ def test_blocks_that_come_later_are_kept(load):
     ]
     assert [schema.args for schema in config.of("schema")] == [{"tables": ("*",)}, {"stores": ("default",)}]
     (partition,) = config.partitions
-    assert [str(tier) for tier in partition.later["tiers"]] == ["partition.remote", "tier.recent"]
-    assert partition.later["retention"] == "400d"
+    assert [str(tier) for tier in partition.resting["tiers"]] == ["partition.remote", "tier.recent"]
+    assert partition.resting["retention"] == "400d"
 
 
 def test_what_is_not_active_yet_says_so_once(load):
-    a, b, c = (f'partition "nginx_access_log" "{name}" {{\n retention = "1d"\n{SOURCE}}}\n' for name in "abc")
+    a, b, c = (f'workspace "{name}" {{\n memory_max_mb = 1\n}}\n' for name in "abc")
     config = load(a + b, c + 'listener "http" {}')
     assert [(str(w.place), w.message, w.hint) for w in config.warnings] == [
         (
             "a.tpc:2:2",
-            "'retention' is not active yet",
-            "it is checked and shown, but has no effect; the same at a.tpc:8:2 and 1 more",
+            "'memory_max_mb' is not active yet",
+            "it is checked and shown, but has no effect; the same at a.tpc:5:2 and 1 more",
         ),
-        ("b.tpc:7:1", "a listener is not active yet", "it is checked and shown, but has no effect"),
+        ("b.tpc:4:1", "a listener is not active yet", "it is checked and shown, but has no effect"),
     ]
 
 

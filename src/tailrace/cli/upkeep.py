@@ -1,0 +1,125 @@
+"""What is due in a lake by its configuration: for `maintain`, and behind a collection once a day."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.core.errors import LakeError, LockedError, TailraceError, one_line
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+    from tailrace.lake.paths import Lake
+    from tailrace.lake.upkeep import Chore
+
+
+@dataclass(slots=True)
+class Upkeep:
+    """A look at the lake, and what came of it."""
+
+    lake: Lake
+    config: Config
+    now: datetime
+    due: list[Chore] = field(default_factory=list)
+    done: list[Chore] = field(default_factory=list)
+    troubles: list[tuple[str, TailraceError]] = field(default_factory=list)
+    "Names of tables and partitions, and why nothing could be done there."
+
+    @property
+    def exit_code(self) -> int:
+        """0, 5 or 6: a broken file is worse than somebody else at work."""
+        return max((error.exit_code for _, error in self.troubles), key=lambda code: code == 5, default=0)
+
+    def look(self, names: Collection[tuple[str, str]]) -> None:
+        """What is due in those partitions; a table that is damaged does not keep the others from it."""
+        for table in sorted({table for table, _ in names}):
+            partitions = [partition for owner, partition in names if owner == table]
+            try:
+                self.due += self._due(table, partitions)
+            except (TailraceError, OSError) as error:
+                self._trouble(table, error)
+
+    def _due(self, table: str, partitions: Collection[str]) -> list[Chore]:
+        from tailrace.config.retention import retention_of
+        from tailrace.lake.upkeep import due
+
+        def first_day(partition: str) -> date | None:
+            retention = retention_of(self.config, self.lake.workspace, table, partition)
+            return None if retention is None else retention.first_day(self.now)
+
+        return [*due(self.lake, table, partitions, first_day, self.now)]
+
+    def carry_out(self, *actions: str) -> None:
+        """Those of the things due, one by one."""
+        from tailrace.cli.redact import command_line
+        from tailrace.lake.upkeep import carry_out
+
+        command = command_line(sys.argv[1:])
+        for chore in [chore for chore in self.due if chore.action in actions]:
+            try:
+                self.done.append(carry_out(self.lake, chore, command, self.now))
+            except (TailraceError, OSError) as error:
+                self._trouble(chore.name, error)
+
+    def _trouble(self, name: str, error: TailraceError | OSError) -> None:
+        if isinstance(error, OSError):
+            where = error.filename or str(self.lake.home)
+            error = LakeError(error.strerror or one_line(error), code="lake.io", where=where)
+        self.troubles.append((name, error))
+
+    def tell_troubles(self) -> None:
+        """On stderr."""
+        for name, error in self.troubles:
+            click.secho(f"warning[{error.code}]: ", fg="yellow", nl=False, err=True)
+            click.echo(f"{name}: {error}", err=True)
+            if error.hint:
+                click.echo(f"  hint: {error.hint}", err=True)
+
+
+def keep_up(lake: Lake, config: Config, names: Collection[tuple[str, str]], quiet: bool) -> None:
+    """Behind a collection: what is due in those partitions, if it has been a day. It never spoils the collection."""
+    try:
+        _keep_up(lake, config, names, quiet)
+    except (TailraceError, OSError) as error:
+        click.echo(f"warning: what is due was not done: {one_line(error)}", err=True)
+
+
+def _keep_up(lake: Lake, config: Config, names: Collection[tuple[str, str]], quiet: bool) -> None:
+    from tailrace.cli.settings import now
+    from tailrace.lake.table import exists
+    from tailrace.lake.upkeep import is_time, note_time
+
+    moment = now()
+    stored = [(table, partition) for table, partition in names if exists(lake.table_root(table))]
+    todo = [name for name in stored if is_time(lake, *name, moment)]
+    if not todo:
+        return
+    upkeep = Upkeep(lake, config, moment)
+    upkeep.look(todo)
+    upkeep.carry_out("expire", "purge", "vacuum", "checkpoint")
+    for name in todo:
+        note_time(lake, *name, moment)
+    # Whoever holds a partition now keeps us from nothing that cannot wait for a day.
+    upkeep.troubles = [each for each in upkeep.troubles if not isinstance(each[1], LockedError)]
+    upkeep.tell_troubles()
+    for chore in upkeep.done if not quiet else ():
+        click.echo(f"{chore.name}: {told(chore)}", err=True)
+
+
+def told(chore: Chore) -> str:
+    """What was done, in words."""
+    from tailrace.cli.summary import count, size
+
+    match chore.action:
+        case "expire":
+            return f"{count(chore.rows, 'row')} of {count(chore.days, 'day')} up to {chore.last} expired"
+        case "purge":
+            return f"{count(chore.rows, 'quarantined record')} expired"
+        case "vacuum":
+            return f"{count(chore.files, 'file')} ({size(chore.bytes)}) that no version needs deleted"
+    return f"checkpoint of the log after {count(chore.files, 'version')}"

@@ -1,0 +1,94 @@
+"""A table's Delta log as files: what its commits removed, and making it shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import msgspec
+
+from tailrace.lake.damage import LOG
+from tailrace.lake.place import Place
+from tailrace.lake.steps import reached
+from tailrace.lake.versions import moment
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+CHECKPOINT_BEHIND = 10
+"Versions since the last checkpoint that make another one worth while."
+_DIGITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCommit:
+    """One version, as its file tells it."""
+
+    version: int
+    at: datetime
+    partition: str | None
+    "None: it was none of ours."
+    sequence: int
+    removed: tuple[tuple[str, datetime], ...]
+    "Paths of data files, and when they were removed."
+
+
+def logged(root: Place, after: int = -1) -> Iterator[LoggedCommit]:
+    """All commits behind a version whose files are still there, in order."""
+    log = root / LOG
+    for version in _versions(log.names(_commit(after) if after >= 0 else ""), ".json"):
+        actions = [msgspec.json.decode(line) for line in log.read(_commit(version)).splitlines() if line.strip()]
+        info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
+        removed = (action["remove"] for action in actions if "remove" in action)
+        yield LoggedCommit(
+            version,
+            moment(info.get("timestamp") or 0),
+            info.get("tailrace.partition"),
+            int(info.get("tailrace.sequence") or 0),
+            tuple((unquote(r["path"]), moment(r.get("deletionTimestamp") or 0)) for r in removed),
+        )
+
+
+def behind(root: Place, version: int) -> int:
+    """Versions since the last checkpoint: so many files every reader opens."""
+    return version - max(_versions((root / LOG).names(), ".checkpoint"), default=-1) - 1
+
+
+def checkpoint(delta: DeltaTable, root: Place) -> int:
+    """Writes down what holds in the version at hand, and drops commits that are too old to go back to: how many."""
+    delta.create_checkpoint()
+    before = len((root / LOG).names())
+    delta.cleanup_metadata()
+    return before - len((root / LOG).names())
+
+
+def forget_versions(delta: DeltaTable, root: Place) -> None:
+    """Nothing before the version at hand can be seen or restored any more, of the whole table.
+
+    Old commits hold least and greatest values of the columns of files that are gone. The caller holds the locks of all
+    partitions of the table.
+    """
+    log = root / LOG
+    delta.create_checkpoint()
+    reached("log-checkpointed")
+    names = log.names()
+    last = delta.version()
+    # The oldest first: whenever this ends, what is left is whole from the checkpoint on.
+    log.delete(_commit(version) for version in _versions(names, ".json") if version < last)
+    reached("log-shortened")
+    log.delete(name for name in names if _is_old(name, last) and not name.endswith(".json"))
+
+
+def _versions(names: list[str], kind: str) -> list[int]:
+    return [int(name[:_DIGITS]) for name in names if name[:_DIGITS].isdigit() and name[_DIGITS:].startswith(kind)]
+
+
+def _is_old(name: str, last: int) -> bool:
+    return name[:_DIGITS].isdigit() and int(name[:_DIGITS]) < last
+
+
+def _commit(version: int) -> str:
+    return f"{version:0{_DIGITS}d}.json"
