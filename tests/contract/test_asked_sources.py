@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 from apiserver import ApiServer, Reply, serving
-from confluent_kafka import Producer
+from kafkabroker import Broker
 from motoserver import aws, moto_server
 
 from tailrace.config.declare_sources import KINDS
@@ -35,22 +34,18 @@ SECRET = Secret(HIDDEN)
 class Servers:
     api: ApiServer
     moto: str
-    kafka: str
-    producer: Producer
+    broker: Broker
 
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[Servers]:
-    producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-    (broker,) = producer.list_topics(timeout=10).brokers.values()
-    for n in range(20):
-        producer.produce("topic", json.dumps({"n": n}).encode(), partition=n % 2)
-    producer.flush(10)
+    broker = Broker()
+    broker.send("topic", ({"n": n} for n in range(20)), lambda n: n % 2)
     record = {"@timestamp": f"{START:%Y-%m-%dT%H:%M:%SZ}", "created_at": f"{START:%Y-%m-%dT%H:%M:%SZ}"}
     held = {name: [record] for name in ("items", "entries", "value")}
     with serving(lambda r: Reply(held if r.path == "/held" else [record])) as api, moto_server() as moto:
         aws("logs", moto).create_log_group(logGroupName="/g")
-        yield Servers(api, moto, f"{broker.host}:{broker.port}", producer)
+        yield Servers(api, moto, broker)
 
 
 def _made(kind: str, args: dict, type: str = "", **given: object) -> Source:
@@ -69,7 +64,7 @@ MAKERS: dict[str, Callable[[Servers], Source]] = {
         "command", {"command": (sys.executable, "-c", "print(1)", "{from}"), "env": {"X": SECRET}}
     ),
     "kafka": lambda s: _made(
-        "kafka", {"brokers": (s.kafka,), "topics": ("topic",), "options": {"client.rack": SECRET}}
+        "kafka", {"brokers": (s.broker.address,), "topics": ("topic",), "options": {"client.rack": SECRET}}
     ),
     "aws_cloudwatch_log_group": lambda s: _made(
         "aws_cloudwatch_log_group", {"log_group_name": "/g"}, "aws",

@@ -47,8 +47,11 @@ def assert_told(home: Home, done: Finished, *words: str) -> None:
     ids=["another version", "an older one", "killed"],
 )
 def test_java_that_does_not_start(home: Home, tmp_path: Path, script: str, words: str) -> None:
-    done = home.run("collect", JAVA_HOME=java(tmp_path / "java", script))
+    done = home.run("collect", "--output", "json", JAVA_HOME=java(tmp_path / "java", script))
     assert_told(home, done, words, str(home.path / "logs" / "spark.log"))
+    told = done.json()
+    assert (told["error"]["code"], told["interrupted"], told["partitions"]) == ("spark.start", False, [])
+    assert words in told["error"]["message"]
 
 
 def test_no_memory_for_the_heap(home: Home) -> None:

@@ -16,6 +16,7 @@ import pytest
 from bucketserver import BucketServer, serving
 from commandline import Home, ended, killed_afterwards, wait_for
 from eventservice import event_service, events
+from kafkabroker import Broker
 from logfiles import access_lines, today, write
 
 SECRETS = {
@@ -25,6 +26,7 @@ SECRETS = {
     "parameter": "parameter-S3CRET-four",
     "variable": "variable-S3CRET-five",
     "environment": "environment-S3CRET-six",
+    "password": "sasl-S3CRET-seven",
 }
 MARK = b"S3CRET"
 "In all of them, and in nothing else."
@@ -60,6 +62,18 @@ partition "shop_event" "api" {
     pagination    = "link"
   }
 }
+connection "kafka" "bus" {
+  username = "tailrace"
+  password = "{password}"
+}
+partition "shop_event" "bus" {
+  source "kafka" {
+    connection = connection.kafka.bus
+    brokers    = ["{broker}"]
+    topics     = ["events"]
+    options    = { "security.protocol" = "PLAINTEXT" } // the broker of the test knows no SASL
+  }
+}
 partition "nginx_access_log" "program" {
   source "file" { paths = ["{logs}"] }
   source "command" {
@@ -75,8 +89,7 @@ MANY = 4000
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     write(tmp_path / "lines", access_lines(today(), 5))
-    for number in range(MANY):
-        write(tmp_path / "logs" / f"{'long' * 25}-{number:06}.log", access_lines(today(), 1))
+    (tmp_path / "logs").mkdir()
     script = f'echo $$ > "{tmp_path}/started"; while [ ! -e "{tmp_path}/go" ]; do sleep 0.05; done; '
     (tmp_path / "script").write_text(f'{script}test "$PASSWORD" = "$EXPECTED" || exit 9; cat "{tmp_path}/lines"\n')
     return tmp_path
@@ -84,14 +97,17 @@ def place(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def servers(place: Path, home: Home) -> Iterator[None]:
+    broker = Broker()
+    broker.send("events", events(10, datetime.combine(today(), time.min)))
     with (
         serving(BucketServer({"a.log": access_lines(today(), 20).encode()})) as bucket,
         event_service(0) as (service, api),
     ):
         service.held = events(30, datetime.combine(today(), time.min))
         text = CONFIG
-        told = SECRETS | {"bucket": bucket.url, "api": api.url, "logs": f"{place}/logs", "script": f"{place}/script"}
-        for name, value in told.items():
+        places = {"bucket": bucket.url, "api": api.url, "broker": broker.address}
+        files = {"logs": f"{place}/logs", "script": f"{place}/script"}
+        for name, value in (SECRETS | places | files).items():
             text = text.replace(f"{{{name}}}", value)
         home.configure(text)
         yield
@@ -140,6 +156,9 @@ def command_lines(home: Home) -> list[str]:
 def test_a_secret_shows_nowhere(home: Home, place: Path) -> None:
     """Neither on disk, on the screen and in Spark's pages, nor in any process's command line, while it is used."""
     (place / "tmp").mkdir()
+    line = access_lines(today(), 1)
+    for number in range(MANY):
+        (place / "logs" / f"{'long' * 25}-{number:06}.log").write_text(line)
     with socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -177,24 +196,25 @@ def test_a_secret_shows_nowhere(home: Home, place: Path) -> None:
     assert holding(place) == []
     assert set(seen) == set()
     assert home.query("select count(*) as n from nginx_access_log") == [{"n": 20 + 5 + MANY}]
-    assert home.query("select count(*) as n from shop_event") == [{"n": 30}]
+    assert home.query("select count(*) as n from shop_event") == [{"n": 30 + 10}]
 
 
 @pytest.mark.usefixtures("servers")
 def test_nor_when_everything_fails(home: Home, place: Path) -> None:
     """Programs that tell their password, services that quote the request: -vv shows where, not what."""
-    for log in (place / "logs").iterdir():
-        log.unlink()
     (place / "script").write_text('echo "cannot log in with $PASSWORD at http://me:$OTHER@host/" >&2; exit 3\n')
     text = (home.path / "config" / "test.tpc").read_text()
     broken = text.replace("/events/link", "/nothing/here").replace('"logs"', '"other"', 1)
+    # librdkafka quotes what it does not understand.
+    broken = broken.replace('"security.protocol" = "PLAINTEXT"', f'"sasl.mechanism" = "{SECRETS["password"]}"')
     home.configure(broken + '\npartition "syslog" "denied" {\n source "file" { paths = ["/proc/1/environ"] }\n}\n')
     done = home.run("-vv", "collect", "--from", f"{today()}", "--output", "json", **variables(place))
     assert done.code == 5, done
     assert "exit status 3: cannot log in with ***" in done.out
     assert MARK.decode() not in done.out + done.err
     assert holding(place) == []
-    for command in (("source", "list"), ("connection", "show", "shop"), ("config", "show", "--origin")):
+    connections = (("connection", "show", name) for name in ("shop", "bus"))
+    for command in (("source", "list"), *connections, ("config", "show", "--origin")):
         shown = home.run(*command, "--output", "json", **variables(place))
         assert shown.code == 0, shown
         assert MARK.decode() not in shown.out + shown.err

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
-import subprocess
 from datetime import date
-from typing import Any
 
 from commandline import Home, ended, killed_afterwards
 from lakecheck import check, stored
 from logfiles import access_lines, write
+from rounds import Rounds
 
 DAY = date(2024, 5, 1)
 WEB = """
@@ -19,26 +17,6 @@ partition "nginx_access_log" "web" {
   source "file" { paths = ["LOGS/*.log"] }
 }
 """
-
-
-class Rounds:
-    """The documents that a watching collect prints."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process = process
-
-    def next(self) -> dict[str, Any]:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        assert line, self.process.communicate()
-        document: dict[str, Any] = json.loads(line)
-        return document
-
-    def until_stored(self, rows: int) -> dict[str, Any]:
-        while True:
-            told = self.next()
-            if told["partitions"] and told["partitions"][0]["rows"]["stored"] == rows:
-                return told
 
 
 def test_a_day_of_watching(home: Home, tmp_path) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
+import mounts
 import pytest
 from commandline import Home, ended, killed_afterwards, wait_for
 from lakecheck import check, stored
 from logfiles import access_lines, write
+from mounts import fill
 
 DAY = date(2024, 5, 1)
 LINES = 150_000
@@ -85,13 +85,8 @@ def test_the_jvm_is_killed(home, world, logs):
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A home on a file system of 16 MB."""
-    place = tmp_path / "home"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=16m", "tailrace-test", str(place)]
-    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-        pytest.skip("only root can mount a small file system")
-    yield place
-    subprocess.run(["umount", "-l", str(place)], check=True)
+    with mounts.small_disk(tmp_path / "home") as place:
+        yield place
 
 
 def test_the_disk_is_full(small_disk, home, world):
@@ -110,10 +105,7 @@ def test_the_disk_is_full(small_disk, home, world):
 
 
 def test_not_a_byte_is_left(small_disk, home, world):
-    ballast = small_disk / "ballast"
-    with ballast.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(bytes(4096))
+    ballast = fill(small_disk)
     done = home.run("collect")
     assert done.code == 5, done
     assert "No space left on device" in done.err

@@ -157,13 +157,18 @@ def _collect_once(order: Order, ways: Ways) -> int:
     from tailrace.cli.interrupts import EXIT_CODE, leave
     from tailrace.cli.lazy_session import LazySession
     from tailrace.cli.settings import session_options
-    from tailrace.cli.summary import exit_code, note_nothing_found, print_summary
+    from tailrace.cli.summary import exit_code, note_nothing_found, print_failure, print_summary
+    from tailrace.core import TailraceError
 
     context, began = ways.context, time.monotonic()
-    with LazySession(session_options(context), ways.interrupts) as spark:
-        plan = plan_for(order, context)
-        with ways.progress() as progress:
-            collected = collect(plan, spark, ways.interrupts, progress)
+    try:
+        with LazySession(session_options(context), ways.interrupts) as spark:
+            plan = plan_for(order, context)
+            with ways.progress() as progress:
+                collected = collect(plan, spark, ways.interrupts, progress)
+    except TailraceError as error:
+        print_failure(error, ways.output)
+        raise
     if not collected.interrupted and all(report.clean for report in collected.reports):
         order.choice.forget_stdin(context)
     note_nothing_found(collected.reports, plan.specs)

@@ -17,6 +17,7 @@ from tailrace.cli.options import Context, report_option, without_spark
 if TYPE_CHECKING:
     from tailrace.config import Config, PartitionSpec
     from tailrace.lake.paths import Lake
+    from tailrace.lake.place import Place
 
 MANY_FILES = 100_000
 LITTLE_SPACE = 1_000_000_000
@@ -197,6 +198,14 @@ def _lake(context: Context) -> Iterator[Finding]:
         yield from _told(name, _table(lake, name))
 
 
+def _missing(root: Place, paths: list[str]) -> list[str]:
+    """On a disk each is looked at: beside them lies all that was ever deleted. Elsewhere lists come by the thousand."""
+    if root.is_local:
+        return [path for path in paths if not os.path.exists(root.address(path))]
+    there = set(root.walk())
+    return [path for path in paths if path not in there]
+
+
 def _table(lake: Lake, name: str) -> Iterator[Finding]:
     from tailrace.cli.summary import size
     from tailrace.lake.extents import table_extent
@@ -204,8 +213,7 @@ def _table(lake: Lake, name: str) -> Iterator[Finding]:
 
     found = snapshot(lake, name)
     extent = table_extent(found)
-    there = set(found.root.walk())
-    missing = [path for path in found.files["path"].to_pylist() if path not in there]
+    missing = _missing(found.root, found.files["path"].to_pylist())
     detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
     if missing:
         hint = "restore them from a backup, or collect the days again"

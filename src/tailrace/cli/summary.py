@@ -12,7 +12,7 @@ import click
 from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context
 from tailrace.cli.redact import redacted
-from tailrace.core import TooManyBadRows
+from tailrace.core import TailraceError, TooManyBadRows
 
 if TYPE_CHECKING:
     from tailrace.config import PartitionSpec
@@ -49,7 +49,7 @@ def print_summary(
     if output == "json":
         import json
 
-        told = {"interrupted": interrupted, "partitions": [r.as_dict() for r in reports]}
+        told = {"interrupted": interrupted, "error": None, "partitions": [r.as_dict() for r in reports]}
         click.echo(redacted(json.dumps(told, indent=2)))
         return
     several = len(reports) > 1
@@ -58,6 +58,15 @@ def print_summary(
         _print_report(report, context, "" if several else f"  {duration(report.seconds)}")
     if several:
         click.echo(f"all took {duration(seconds)}")
+
+
+def print_failure(error: TailraceError, output: str) -> None:
+    """Programs get a document also where nothing could be begun; people are told on stderr, as of any error."""
+    if output == "json":
+        import json
+
+        told = {"interrupted": False, "error": {"code": error.code, "message": str(error)}, "partitions": []}
+        click.echo(redacted(json.dumps(told, indent=2)))
 
 
 def mark(report: PartitionReport) -> str:

@@ -46,10 +46,10 @@ class Archive:
 
     def options(self) -> tuple[str, ...]:
         """JVM options that use the archive; none when it has not been made yet."""
-        try:
-            os.utime(self.path)
-        except OSError:
+        if not os.access(self.path, os.R_OK):
             return ()
+        with contextlib.suppress(OSError):  # a cache that cannot be written serves all the same
+            os.utime(self.path)
         return (self._option("-XX:AOTCache", "-XX:SharedArchiveFile", self.path),)
 
     def dump_options(self, draft: Path) -> tuple[str, ...]:

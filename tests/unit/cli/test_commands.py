@@ -16,6 +16,7 @@ from tailrace.cli.describe import format_words
 from tailrace.cli.main import cli
 from tailrace.cli.options import Context
 from tailrace.core import Delimited, Grok, Json, Jsonl, Layout, Regex
+from tailrace.lake.place import LocalPlace
 
 BROKEN = """
 format "grok" "odd" {
@@ -119,6 +120,19 @@ def test_doctor_finds_what_cannot_run(world):
     assert set(found) == {"mine.p", "nginx_access_log.q"}
     assert "NO_SUCH" in found["mine.p"]["detail"]
     assert "statu" in found["nginx_access_log.q"]["detail"]
+
+
+def test_doctor_finds_files_that_are_missing(world, monkeypatch):
+    """It looks at those that are named, and not at all that lies beside them."""
+    monkeypatch.setattr(LocalPlace, "walk", lambda *_: pytest.fail("the whole tree is listed"))
+    assert run(world, "doctor", "--output", "json").exit_code == 0
+    (file,) = world.lake.table_root("nginx_access_log").path.rglob("*.parquet")
+    file.unlink()
+    done = run(world, "doctor", "--output", "json")
+    assert done.exit_code == 1
+    (found,) = (f for f in json.loads(done.stdout) if f["state"] == "error")
+    assert (found["name"], file.name in found["detail"]) == ("nginx_access_log", True)
+    assert "1 of 1 files are missing" in found["detail"]
 
 
 def test_doctor_warns_of_paths(world):

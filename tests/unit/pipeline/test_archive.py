@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -55,6 +56,15 @@ def test_used_only_once_made(archive: Archive) -> None:
     make(archive)
     assert archive.options() == (f"-XX:SharedArchiveFile={archive.path}",)
     assert not archive.wanted()
+
+
+def test_a_cache_that_cannot_be_written_serves_all_the_same(archive: Archive, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(_: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    make(archive)
+    monkeypatch.setattr(os, "utime", refused)
+    assert archive.options() == (f"-XX:SharedArchiveFile={archive.path}",)
 
 
 def test_newer_javas_have_another_kind(tmp_path: Path, archive: Archive) -> None:

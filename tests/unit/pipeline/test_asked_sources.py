@@ -6,11 +6,11 @@ import json
 from datetime import datetime, timedelta
 from pathlib import Path
 
-import pytest
 from apiserver import Reply
-from confluent_kafka import Producer
 from eventservice import START, EventService, event_service, events
+from kafkabroker import Broker
 from motoserver import aws, moto_server
+from world import World
 
 from tailrace.core import TimeRange
 from tailrace.sources import api as api_sources
@@ -183,14 +183,11 @@ def test_programs_replace_what_they_printed_before(world, tmp_path: Path):
 
 
 def test_topics_go_on_where_they_ended(world):
-    producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", "log_level": 0})
-    (broker,) = producer.list_topics(timeout=10).brokers.values()
-    configured(world, f'source "kafka" {{\n brokers = ["{broker.host}:{broker.port}"]\n topics = ["t"]\n}}')
+    broker = Broker()
+    configured(world, f'source "kafka" {{\n brokers = ["{broker.address}"]\n topics = ["t"]\n}}')
     held = events(500)
     for first in (0, 200, 200):
-        for event in held[first : first + 200]:
-            producer.produce("t", json.dumps(event).encode(), partition=event["id"] % 3)
-        producer.flush(10)
+        broker.send("t", held[first : first + 200], lambda n: n % 3)
         (report,) = world.collect()
         assert report.troubles == []
     # The same messages sent twice are messages of their own.
@@ -199,8 +196,7 @@ def test_topics_go_on_where_they_ended(world):
     assert (report.wanted, report.unchanged) == (0, 9)
 
 
-@pytest.mark.parametrize("settle", ["1h", "1m"])
-def test_cloudwatch_events_of_one_millisecond_are_stored(world, settle):
+def test_cloudwatch_events_of_one_millisecond_are_stored(tmp_path):
     start = utc_now().replace(second=0, microsecond=0) - timedelta(minutes=30)
     with moto_server() as url:
         logs = aws("logs", url)
@@ -209,10 +205,12 @@ def test_cloudwatch_events_of_one_millisecond_are_stored(world, settle):
         now = int((start - datetime(1970, 1, 1)).total_seconds() * 1000)
         sent = [{"timestamp": now, "message": json.dumps(e)} for e in events(50, start, timedelta(0))]
         logs.put_log_events(logGroupName="/app", logStreamName="s", logEvents=sent)
-        configured(world, CLOUDWATCH.replace("SETTLE", settle))
-        with (world.home / "config" / "test.tpc").open("a") as config:
-            config.write(MOTO.replace("URL", url))
-        for _ in range(2):
-            (report,) = world.collect(window=TimeRange(start - timedelta(hours=2), None))
-            assert report.troubles == []
-            assert ids(world) == list(range(50))
+        for settle in ("1h", "1m"):
+            world = World(tmp_path / settle)
+            configured(world, CLOUDWATCH.replace("SETTLE", settle))
+            with (world.home / "config" / "test.tpc").open("a") as config:
+                config.write(MOTO.replace("URL", url))
+            for _ in range(2):
+                (report,) = world.collect(window=TimeRange(start - timedelta(hours=2), None))
+                assert report.troubles == []
+                assert ids(world) == list(range(50))

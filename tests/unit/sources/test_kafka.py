@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
+from kafkabroker import Broker
 
 from tailrace.config.model import ConnectionSpec
 from tailrace.config.places import Where
@@ -13,21 +14,12 @@ from tailrace.config.values import Secret
 from tailrace.core import ConfigError, SourceError, TimeRange
 from tailrace.sources import Unreadable, kafka, make_source
 
-QUIET = {"log_level": 0}
 
+class Audit(Broker):
+    """Messages that are numbered."""
 
-class Broker:
-    def __init__(self) -> None:
-        self.producer = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "mock", **QUIET})
-        told = self.producer.list_topics(timeout=10)
-        (broker,) = told.brokers.values()
-        self.cluster = told.cluster_id
-        self.address = f"{broker.host}:{broker.port}"
-
-    def send(self, count: int, topic: str = "audit", partition: int = 0, first: int = 0) -> None:
-        for n in range(first, first + count):
-            self.producer.produce(topic, json.dumps({"n": n}).encode(), partition=partition)
-        assert self.producer.flush(10) == 0
+    def number(self, count: int, topic: str = "audit", partition: int = 0, first: int = 0) -> None:
+        self.send(topic, ({"n": n} for n in range(first, first + count)), lambda _: partition)
 
     def source(self, *topics: str, **args: object):
         given = {"brokers": (self.address,), "topics": topics or ("audit",), **args}
@@ -35,8 +27,8 @@ class Broker:
 
 
 @pytest.fixture
-def broker() -> Broker:
-    return Broker()
+def broker() -> Audit:
+    return Audit()
 
 
 def read(source, artifact) -> list[int]:
@@ -50,8 +42,8 @@ def uris(source) -> list[str]:
 
 def test_runs_of_offsets(broker, monkeypatch):
     monkeypatch.setattr(kafka, "LONGEST", 40)
-    broker.send(100)
-    broker.send(5, partition=2, first=1000)
+    broker.number(100)
+    broker.number(5, partition=2, first=1000)
     source = broker.source()
     artifacts = list(source.discover(TimeRange()))
     place = f"kafka://{broker.cluster}/audit"
@@ -62,11 +54,11 @@ def test_runs_of_offsets(broker, monkeypatch):
 
 
 def test_the_next_run_goes_on_where_the_last_one_ended(broker):
-    broker.send(10)
+    broker.number(10)
     source = broker.source()
     known = uris(source)
     assert uris(source.after(known)) == known, "nothing new"
-    broker.send(7, first=10)
+    broker.number(7, first=10)
     fresh = [uri for uri in uris(source.after(known)) if uri not in known]
     assert fresh == [f"kafka://{broker.cluster}/audit/0/10-17"]
     # One in the middle was lost, such as by deleting rows: it comes again.
@@ -75,19 +67,19 @@ def test_the_next_run_goes_on_where_the_last_one_ended(broker):
 
 
 def test_other_sources_of_the_partition_are_passed_over(broker):
-    broker.send(3)
+    broker.number(3)
     assert len(uris(broker.source().after(["file:///a.log", "kafka://other/audit/0/0-9999"]))) == 1
 
 
 def test_a_topic_that_was_made_anew_is_told(broker):
-    broker.send(3)
+    broker.number(3)
     (found,) = broker.source().after([f"kafka://{broker.cluster}/audit/0/0-50"]).discover(TimeRange())
     assert isinstance(found, Unreadable)
     assert "offsets end at 3, and 50 have been collected" in found.reason
 
 
 def test_topics_that_do_not_exist_do_not_hide_others(broker):
-    broker.send(3)
+    broker.number(3)
     missing, present = broker.source("nothing", "audit").discover(TimeRange())
     assert isinstance(missing, Unreadable)
     assert present.uri.endswith("/audit/0/0-3")
@@ -104,10 +96,10 @@ def test_messages_are_lines(broker):
 
 
 def test_the_group_shows_what_the_lake_holds(broker):
-    broker.send(10)
+    broker.number(10)
     source = broker.source(group="watched")
     uris(source.after([f"kafka://{broker.cluster}/audit/0/0-6"]))
-    watcher = Consumer({"bootstrap.servers": broker.address, "group.id": "watched", **QUIET})
+    watcher = Consumer({"bootstrap.servers": broker.address, "group.id": "watched", "log_level": 0})
     (committed,) = watcher.committed([TopicPartition("audit", 0)], timeout=10)
     watcher.close()
     assert committed.offset == 6
