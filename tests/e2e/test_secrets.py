@@ -209,10 +209,13 @@ def test_nor_when_everything_fails(home: Home, place: Path) -> None:
     broken = broken.replace('"security.protocol" = "PLAINTEXT"', f'"sasl.mechanism" = "{SECRETS["password"]}"')
     home.configure(broken + '\npartition "syslog" "denied" {\n source "file" { paths = ["/proc/1/environ"] }\n}\n')
     done = home.run("-vv", "collect", "--from", f"{today()}", "--output", "json", **variables(place))
-    assert done.code == 5, done
+    assert done.code == 3, done
     assert "exit status 3: cannot log in with ***" in done.out
     assert MARK.decode() not in done.out + done.err
     assert holding(place) == []
+    looked = home.run("-vv", "collect", "--dry-run", **variables(place))
+    assert "Unsupported SASL mechanism: ***" in looked.err
+    assert MARK.decode() not in looked.out + looked.err
     connections = (("connection", "show", name) for name in ("shop", "bus"))
     for command in (("source", "list"), *connections, ("config", "show", "--origin")):
         shown = home.run(*command, "--output", "json", **variables(place))

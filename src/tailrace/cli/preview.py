@@ -22,6 +22,7 @@ COLUMNS = ("partition", "day", "artifacts", "size", "new", "again")
 def show_preview(context: Context, choice: Choice, window: TimeRange, output: str, *, overwrite: bool) -> int:
     """Prints the preview; returns the exit code."""
     from tailrace.cli.listing import show_rows
+    from tailrace.cli.redact import redacted
     from tailrace.cli.settings import load_config, open_lake
     from tailrace.core import TailraceError
     from tailrace.pipeline.report import PartitionReport
@@ -36,12 +37,12 @@ def show_preview(context: Context, choice: Choice, window: TimeRange, output: st
         try:
             rows += _days(config, lake, spec, window, report, overwrite, choice.source)
         except TailraceError as error:
-            click.echo(f"{spec.full_name}: {error}", err=True)
+            click.echo(redacted(f"{spec.full_name}: {error}"), err=True)
             code = max(code, error.exit_code)
         for advice in report.advice:
-            click.echo(f"{advice.where}: {advice.message}", err=True)
+            click.echo(redacted(f"{advice.where}: {advice.message}"), err=True)
         for trouble in report.troubles:
-            click.echo(f"{trouble.where}: {trouble.message}", err=True)
+            click.echo(redacted(f"{trouble.where}: {trouble.message}"), err=True)
             code = max(code, 5)
     show_rows(rows, COLUMNS, output)
     return code
