@@ -33,29 +33,22 @@ def names_used(tree: ast.AST) -> set[str]:
     return {n.attr if isinstance(n, ast.Attribute) else n.id for n in nodes} | imported
 
 
-@each_source
-def test_files_are_short(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MAX_FILE_LINES
+def test_files_are_short_and_say_what_is_inside() -> None:
+    lengths = {str(path): len(path.read_text().splitlines()) for path in SOURCES}
+    assert not {path: lines for path, lines in lengths.items() if lines > MAX_FILE_LINES}
+    assert not [path for path in SOURCES if path.stem in {"utils", "util", "helpers", "misc", "common"}]
 
 
 @each_source
-def test_functions_are_short(path: Path) -> None:
+def test_functions_are_short_and_use_only_dataframes_and_sql(path: Path) -> None:
+    tree = ast.parse(path.read_text())
     long = {
         f.name: lines
-        for f in functions(ast.parse(path.read_text()))
+        for f in functions(tree)
         if (lines := (f.end_lineno or f.lineno) - f.lineno + 1) > MAX_FUNCTION_LINES
     }
     assert not long
-
-
-@each_source
-def test_only_dataframes_and_sql(path: Path) -> None:
-    assert not names_used(ast.parse(path.read_text())) & BANNED
-
-
-@each_source
-def test_names_say_what_is_inside(path: Path) -> None:
-    assert path.stem not in {"utils", "util", "helpers", "misc", "common"}
+    assert not names_used(tree) & BANNED
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "src/tailrace/cli").glob("*.py")), ids=lambda p: p.name)
