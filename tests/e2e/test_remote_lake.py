@@ -106,7 +106,6 @@ def test_every_command(home: Home, lake: Lake, local: World, tmp_path: Path) -> 
     assert stored(lake) == stored(local.lake)
     assert run("quarantine", "list", "--output", "json").json()[0]["records"] == 3
     assert len(run("quarantine", "show", "web", "--output", "json").json()) == 3
-    run("quarantine", "replay", "web", "--dry-run")
     run("quarantine", "purge", "web", "--force")
     doctor = run("doctor", "--output", "json").json()
     assert [f for f in doctor if f["name"] == "nginx_access_log" and f["state"] == "ok"]

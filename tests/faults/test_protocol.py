@@ -121,6 +121,7 @@ def test_every_step_is_tested() -> None:
     assert set(STEPS) == here | others, "and these are in test_changes_, test_replay_ and test_collect_killed"
 
 
-@pytest.mark.parametrize("lake", ["disk", "bucket"], indirect=True)
-def test_two_partitions_of_one_table_commit_a_hundred_times(lake: Lake) -> None:
-    commit_by_turns(lake, 50)
+@pytest.mark.parametrize(("lake", "commits"), [("disk", 50), ("bucket", 8)], indirect=["lake"])
+def test_two_partitions_of_one_table_commit_by_turns(lake: Lake, commits: int) -> None:
+    """A hundred times in a bucket: tests/long."""
+    commit_by_turns(lake, commits)

@@ -25,7 +25,7 @@ from remotelake import BUCKET, MotoProcess, moto_process, remote_lake
 
 from tailrace.lake.paths import Lake
 
-COMMITS = 200
+COMMITS = 50
 Noted = Callable[[str, object], None]
 
 

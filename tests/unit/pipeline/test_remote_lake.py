@@ -154,11 +154,6 @@ def test_changes_of_all_kinds(twins: tuple[World, World]) -> None:
     for world in twins:
         restore(world.lake, "t", "p", last_change(world.lake, "t", "p").version - 1)
     assert_equal(twins)
-    for world in twins:
-        erase(world.lake, "t", "p", TimeRange())
-        assert not stored(world.lake)
-    collect(twins)
-    assert_equal(twins)
 
 
 def test_quarantine(twins: tuple[World, World]) -> None:
@@ -203,15 +198,15 @@ def test_duplicates_by_key(twins: tuple[World, World]) -> None:
 
 
 def test_many_commits_are_folded(twins: tuple[World, World], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "FOLD_EVERY", 3)
+    monkeypatch.setattr(segments, "FOLD_EVERY", 2)
     remote = twins[1]
-    for n in range(8):
+    for n in range(4):
         write(twins, f"{n}.jsonl", range(n, n + 1))
         remote.collect()
     directory = remote.lake.meta("ledger", "t", "p")
     assert sum(name.startswith("fold-") for name in directory.names()) == 2
-    assert segments.last_fold(directory) >= 6
-    assert read_ledger(remote.lake, "t", "p").entries.num_rows == 8
+    assert segments.last_fold(directory) >= 4
+    assert read_ledger(remote.lake, "t", "p").entries.num_rows == 4
     twins[0].collect()
     assert stored(remote.lake) == stored(twins[0].lake)
 
@@ -261,14 +256,10 @@ def test_other_clouds(twins: tuple[World, World], cloud: str, request: pytest.Fi
     server = request.getfixturevalue({"gs": "google", "az": "azurite"}[cloud])
     place = google_place(server, prefix, patch) if cloud == "gs" else azure_place(server, prefix, patch)
     twins = local, World(remote.home, elsewhere=place)
-    write(twins, "a.jsonl", range(3), bad=1)
+    write(twins, "a.jsonl", range(2), bad=1)
     collect(twins)
-    write(twins, "a.jsonl", range(1, 4))
-    collect(twins, overwrite=True, window=TimeRange(START, None))
-    assert_equal(twins)
     for world in twins:
-        erase(world.lake, "t", "p", TimeRange(START, START + timedelta(days=2)))
-        restore(world.lake, "t", "p", last_change(world.lake, "t", "p").version - 1)
+        erase(world.lake, "t", "p", TimeRange(START, START + timedelta(hours=30)))
     assert_equal(twins)
     with (
         partition_lock(twins[1].lake, "t", "p", "first"),
