@@ -64,7 +64,7 @@ def test_killed_collecting(lake: Lake, undisturbed: Rows, step: str) -> None:
     check_clean(lake)
 
 
-@at(*RECOVERY, in_bucket=("recovery-files-deleted",))
+@at(*RECOVERY)
 def test_killed_recovering(lake: Lake, undisturbed: Rows, step: str) -> None:
     assert collect(lake, "a", TAILRACE_KILL_AT="segment-written:2")[0] == -signal.SIGKILL
     assert collect(lake, "b", TAILRACE_KILL_AT=step)[0] == -signal.SIGKILL
@@ -121,7 +121,7 @@ def test_every_step_is_tested() -> None:
     assert set(STEPS) == here | others, "and these are in test_changes_, test_replay_ and test_collect_killed"
 
 
-@pytest.mark.parametrize(("lake", "commits"), [("disk", 50), ("bucket", 8)], indirect=["lake"])
+@pytest.mark.parametrize(("lake", "commits"), [("disk", 50), ("bucket", 5)], indirect=["lake"])
 def test_two_partitions_of_one_table_commit_by_turns(lake: Lake, commits: int) -> None:
     """A hundred times in a bucket: tests/long."""
     commit_by_turns(lake, commits)
