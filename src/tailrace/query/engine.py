@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,18 +15,33 @@ from tailrace.core.registry import holding, nearest
 from tailrace.core.table import DEFAULT_SCHEMA
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.local import Announce, LocalFiles
+from tailrace.query.limits import Clock, Limits, confine, readable_of
+from tailrace.query.parameters import with_values
+from tailrace.query.permission import Permission
+from tailrace.query.plan import opened, planner
 from tailrace.query.quoting import quoted
 from tailrace.query.statement import Statement, with_now
 from tailrace.query.tables import Tables
 from tailrace.query.views import Views
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tailrace.core import Table
     from tailrace.lake.paths import Lake
+
+    Batches = tuple[pa.Schema, Iterator[pa.RecordBatch]]
 
 _GUESS = re.compile(r'\nDid you mean "[^"\n]*"\?')
 "DuckDB's own; it does not know tables that no statement has named yet."
 _NO_TABLE = re.compile(r'Table with name (\S+) does not exist(?: because schema "([^"]+)")?')
+_NO_VALUE = re.compile("Values were not provided for the following parameters")
+FETCHED = 2_000
+"Rows at a time."
+BATCH = 50_000
+"Rows of an Arrow batch."
+# An answer is begun before it is known how its rows are wanted.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
 _NO_SYNTAX = re.compile(r'syntax error at or near "([^"]+)"')
 
 
@@ -36,6 +52,10 @@ class Result:
     columns: tuple[str, ...]
     types: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
+    clock: Clock | None = None
+    "How long DuckDB has taken so far."
+    batches: Callable[[], Batches] | None = None
+    "The same rows as Arrow has them, instead."
 
 
 class Engine:
@@ -48,48 +68,53 @@ class Engine:
         schemas: Callable[[], Iterable[Schema]] = tuple,
         scope: Scope | None = None,
         announce: Announce | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        self.connection = duckdb.connect()
-        self.connection.execute("SET TimeZone = 'UTC'")
-        # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
-        self.connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
+        self.limits = limits or Limits()
+        self.connection = opened()
         self.tables = Tables(lake, declared, scope or Scope())
         self.views = Views(self.connection, self.tables, schemas, LocalFiles(lake, announce))
+        self.permission = Permission(self.limits, lake)
+        if self.limits.sandboxed:
+            self.views.planner = planner(self.tables.scope.schema, self.limits)
+        confine(self.connection, self.limits, readable_of(lake))
 
     @property
     def warnings(self) -> list[str]:
         """What had to be left out so far, in words for people."""
         return self.views.warnings
 
-    def run(self, sql: str) -> Iterator[Result]:
-        """The answers of all statements, one after the other."""
+    def run(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[Result]:
+        """The answers of all statements, one after the other; `$name` and `$1` in them stand for parameters."""
         try:
-            statements = [s.query for s in self.connection.extract_statements(with_now(sql))]
+            text = with_now(with_values(sql, parameters or {}))
+            statements = [(s.query, _kind(s)) for s in self.connection.extract_statements(text)]
         except duckdb.Error as error:
             raise _refused(error, self._misread(str(error), sql)) from None
-        for statement in statements:
+        except UnicodeEncodeError:
+            raise QueryError("the SQL holds bytes that are no text", hint="write it in UTF-8") from None
+        for statement, kind in statements:
+            self.permission.require(statement, kind)
             yield self._answer(Statement.of(statement))
 
+    def abandon(self) -> None:
+        """The rest of an answer is not wanted."""
+        self.connection.abort()
+
     def _answer(self, statement: Statement) -> Result:
+        clock = Clock(self.connection, self.limits.seconds)
         try:
             self.views.make(statement)
-            cursor = self.connection.execute(statement.text)
+            cursor = clock.run(lambda: self.connection.execute(statement.text))
             described = cursor.description or []
             if statement.moves:
                 self.views.stay_in_path()
             names, types = tuple(d[0] for d in described), tuple(str(d[1]) for d in described)
-            return Result(names, types, self._rows(cursor))
+            return Result(names, types, _rows(cursor, clock), clock, lambda: _batches(cursor, clock))
         except duckdb.CatalogException as error:
             raise _refused(_GUESS.sub("", str(error)), self._guess(str(error))) from None
         except LakeError as error:
             raise QueryError(error.message, code=error.code, where=error.where, hint=error.hint) from error
-        except duckdb.Error as error:
-            raise _refused(error) from None
-
-    def _rows(self, cursor: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-        try:
-            while rows := cursor.fetchmany(2_000):
-                yield from rows
         except duckdb.Error as error:
             raise _refused(error) from None
 
@@ -114,5 +139,43 @@ class Engine:
         return f"{word} is a word of SQL: write {quoted(word)}, or choose the schema with --schema {word}"
 
 
+def _kind(statement: duckdb.Statement) -> str:
+    try:
+        return statement.type.name
+    except ValueError:  # a kind that DuckDB has and its Python library does not know
+        return "OTHER"
+
+
+def _rows(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Iterator[tuple[Any, ...]]:
+    try:
+        while rows := clock.run(lambda: cursor.fetchmany(FETCHED)):
+            yield from rows
+    except duckdb.Error as error:
+        raise _refused(error) from None
+
+
+def _batches(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Batches:
+    try:
+        reader = clock.run(lambda: cursor.to_arrow_reader(BATCH))
+    except duckdb.Error as error:
+        raise _refused(error) from None
+    return reader.schema, _each(reader, clock)
+
+
+def _each(reader: pa.RecordBatchReader, clock: Clock) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    try:
+        while (batch := clock.run(lambda: next(reader, None))) is not None:
+            yield batch
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise _refused(str(error)) from None
+
+
 def _refused(error: duckdb.Error | str, hint: str | None = None) -> QueryError:
+    if isinstance(error, duckdb.OutOfMemoryException):
+        hint = "look at fewer rows or columns at once, or allow it more with --memory"
+        return QueryError(str(error).strip().splitlines()[0], code="query.memory", hint=hint)
+    if hint is None and _NO_VALUE.search(str(error)):
+        hint = "give it one with --param NAME=VALUE, or --param VALUE for $1, $2 …"
     return QueryError(str(error).strip(), hint=hint)

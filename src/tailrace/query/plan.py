@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tailrace.query.conditions import Condition, conditions, scans_of
+from tailrace.query.limits import Limits, confine
 from tailrace.query.quoting import literal, quoted
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 CATALOG = "memory"
 "DuckDB's name of a database that is in no file."
 _STUBS = "tailrace_stub"
+_LEFT_OUT = "statistics_propagation"
+"The optimizer that would find that an empty table has no rows."
 Key = tuple[str, str]
 "Schema and name of a view."
 Scans = dict[Key, list[list[Condition]]]
@@ -34,11 +37,13 @@ def scans(
     """Each scan of each view; None where DuckDB has no plan of the statement."""
     from tailrace.query.types import duckdb_type
 
+    schemas = {schema for schema, _ in views}
     numbered = {f"t{number}": key for number, key in enumerate(views)}
     found: Scans = {key: [] for key in views}
     with _apart(connection) as cursor:
         try:
-            cursor.execute(f"CREATE SCHEMA {CATALOG}.{_STUBS}")
+            for schema in (*schemas, _STUBS):
+                cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.{quoted(schema)}")
             for name, key in numbered.items():
                 columns = ", ".join(f"{quoted(f.name)} {duckdb_type(f)}" for f in views[key])
                 cursor.execute(f"CREATE TABLE {CATALOG}.{_STUBS}.{name} ({columns})")
@@ -57,11 +62,32 @@ def scans(
 def _apart(connection: duckdb.DuckDBPyConnection) -> Iterator[duckdb.DuckDBPyConnection]:
     """A second look at the same database; nothing that is made through it stays."""
     cursor = connection.cursor()
-    cursor.execute("SET disabled_optimizers = 'statistics_propagation'")
+    ((left_out,),) = cursor.execute("SELECT current_setting('disabled_optimizers')").fetchall()
+    if left_out != _LEFT_OUT:
+        cursor.execute(f"SET disabled_optimizers = '{_LEFT_OUT}'")
     cursor.execute("BEGIN")
     try:
         yield cursor
     finally:
         cursor.execute("ROLLBACK")
-        cursor.execute("RESET disabled_optimizers")
+        if left_out != _LEFT_OUT:
+            cursor.execute("RESET disabled_optimizers")
         cursor.close()
+
+
+def planner(schema: str, limits: Limits) -> duckdb.DuckDBPyConnection:
+    """A database to plan in, for where no setting can be changed any more and nothing else is made by statements."""
+    connection = opened()
+    connection.execute(f"SET disabled_optimizers = '{_LEFT_OUT}'")
+    connection.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.{quoted(schema)}")
+    confine(connection, limits)
+    return connection
+
+
+def opened() -> duckdb.DuckDBPyConnection:
+    """An empty database whose times are UTC."""
+    connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")
+    # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
+    connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
+    return connection

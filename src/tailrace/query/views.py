@@ -43,6 +43,8 @@ class Views:
         files: LocalFiles,
     ) -> None:
         self.connection = connection
+        self.planner = connection
+        "Where it is found out which files a statement needs."
         self.files = files
         self.tables = tables
         self.scope = tables.scope
@@ -168,7 +170,7 @@ class Views:
 
     def _scans(self, statement: Statement, columns: Mapping[Key, pa.Schema]) -> Scans | None:
         ((path,),) = self.connection.execute("SELECT current_setting('search_path')").fetchall()
-        return scans(self.connection, statement.text, path, columns)
+        return scans(self.planner, statement.text, path, columns)
 
     def _make(self, key: Key, table: str, files: pa.Table | None) -> None:
         from tailrace.lake.versions import require_files, vacuumed

@@ -1,0 +1,123 @@
+"""What a query may do and take: no other files than the lake's, so much time, so much memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+import duckdb
+
+from tailrace.core.directories import cache_directory
+from tailrace.core.errors import QueryError, UsageError
+from tailrace.query.quoting import literal
+
+if TYPE_CHECKING:
+    from tailrace.lake.paths import Lake
+
+SPILL = 10
+"How many times its memory a query may put on disk meanwhile."
+_AGAIN = 0.05
+"Seconds between two attempts to stop a statement: one that has not begun yet does not heed the first."
+_PATIENCE = 10.0
+"Seconds; what DuckDB does within one step cannot be stopped."
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Of all statements of one engine."""
+
+    sandboxed: bool = False
+    "Only to look at the lake's tables: no other file, no network, no change of any kind."
+    writable: tuple[str, ...] = ()
+    "Files and directories that statements may write; none: nothing outlives them."
+    seconds: float | None = None
+    "For each statement. Only time that DuckDB takes counts, not how long somebody looks at the rows."
+    memory: str | None = None
+    "As DuckDB writes it: `512MB`, `4GB`."
+
+
+def readable_of(lake: Lake) -> list[str]:
+    """Directories of files that tables are made of."""
+    places = [lake.data_root, lake.meta_root / "quarantine"]
+    here = [str(place) for place in places if place.is_local] or [str(cache_directory() / "lake" / "sessions")]
+    return [*here, f"{lake.home}/snapshots"]
+
+
+def confine(connection: duckdb.DuckDBPyConnection, limits: Limits, readable: Sequence[str] = ()) -> None:
+    """Settings that hold from now on; in a sandbox no statement can change one, and no other directory is readable."""
+    # A name that is no table's would be looked for among the variables of this program.
+    connection.execute("SET python_enable_replacements = false")
+    if limits.memory is not None:
+        try:
+            connection.execute(f"SET memory_limit = {literal(limits.memory)}")
+        except duckdb.Error as error:
+            hint = "write a number and a unit: 512MB, 4GB"
+            told = f"cannot read '{limits.memory}' as an amount of memory"
+            raise UsageError(told, code="usage.bad-memory", hint=hint) from error
+        ((most,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        connection.execute(f"SET max_temp_directory_size = {literal(_times(most, SPILL))}")
+    if limits.sandboxed:
+        connection.execute("SET temp_directory = ''")
+        allowed = ", ".join(literal(f"{directory}/") for directory in readable)
+        connection.execute(f"SET allowed_directories = [{allowed}]")
+        connection.execute("SET enable_external_access = false")
+        connection.execute("SET lock_configuration = true")
+
+
+def _times(amount: str, factor: int) -> str:
+    """`1.5 GiB` → `15.0 GiB`."""
+    number, _, unit = amount.partition(" ")
+    return f"{float(number) * factor} {unit}"
+
+
+class Clock:
+    """Runs the steps of one statement beside the main thread, so that time and Ctrl-C can stop them."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, seconds: float | None = None) -> None:
+        self.connection = connection
+        self.seconds = seconds
+        self.used = 0.0
+        "Seconds so far."
+
+    def run(self, step: Callable[[], T]) -> T:
+        """What the step returns or raises."""
+        outcome: list[T] = []
+        failure: list[BaseException] = []
+        done = threading.Event()
+
+        def work() -> None:
+            try:
+                outcome.append(step())
+            except BaseException as error:
+                failure.append(error)
+            finally:
+                done.set()
+
+        begun = time.monotonic()
+        threading.Thread(target=work, name="query", daemon=True).start()
+        try:
+            if not done.wait(None if self.seconds is None else max(self.seconds - self.used, 0.0)):
+                self._stop(done)
+                raise QueryError(
+                    f"stopped after {self.seconds:g} s",
+                    code="query.timeout",
+                    hint="look at fewer rows or days, or allow it more with --timeout",
+                )
+        except KeyboardInterrupt:
+            self._stop(done)
+            raise
+        finally:
+            self.used += time.monotonic() - begun
+        if failure:
+            raise failure[0]
+        return outcome[0]
+
+    def _stop(self, done: threading.Event) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while not done.is_set() and time.monotonic() < deadline:
+            self.connection.interrupt()
+            done.wait(_AGAIN)

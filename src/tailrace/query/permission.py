@@ -1,0 +1,173 @@
+"""Which statements may run. DuckDB itself keeps a sandbox from other files; it cannot keep SQL from writing the lake's.
+
+A statement is judged by its words, wherever they stand: `explain analyze`, `prepare` and `with x as (copy …)` run what
+they hold.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tailrace.core.errors import QueryError
+from tailrace.query.limits import Limits
+from tailrace.query.tokens import Token, tokens
+
+if TYPE_CHECKING:
+    from tailrace.lake.paths import Lake
+
+_LOOKS = frozenset({"SELECT", "EXPLAIN", "MULTI"})
+"Kinds of statement that only read; `MULTI` is a pivot."
+_CHANGES = {"insert": ("into", "or"), "delete": ("from",), "merge": ("into",), "update": (), "copy": ()}
+"Words that begin a change, and what may follow where the word could be a name too."
+_BEFORE = frozenset({"(", ")", "as", "materialized", "explain", "analyze"})
+_READERS = re.compile(
+    r"read_\w+|parquet_\w+|\w*_?scan\w*|glob|sniff_csv|query|query_table|json_execute_serialized_sql|python_\w+"
+    r"|\w*external_resource\w*|which_secret|duckdb_secrets|\w+_logging|\w+_profil\w+|checkpoint|force_checkpoint"
+)
+"Functions that reach for files, or run texts as SQL."
+_OUTPUTS = re.compile(r"\w*profil\w*_output|profile_output|log_query_path|storage_path|storage_config|import_database")
+"Settings and arguments that name a file to be written, or SQL that nobody has looked at."
+_ATTACH = frozenset({"attach", "database", "if", "not", "exists", "or", "replace"})
+_SETTINGS = frozenset({"SET", "PRAGMA", "CALL"})
+
+
+class Permission:
+    """Of the statements of one engine. Nothing of the lake is ever written, whatever may be."""
+
+    def __init__(self, limits: Limits, lake: Lake) -> None:
+        self.limits = limits
+        self.kept = [os.path.realpath(directory) for directory in kept_of(lake)]
+        self.writable = [os.path.realpath(os.path.expanduser(path)) for path in limits.writable]
+
+    def require(self, text: str, kind: str) -> None:
+        """Raises where the statement does more than it may; `kind` is DuckDB's word for it."""
+        found = tokens(text)
+        if self.limits.sandboxed:
+            self._require_looks(found, kind)
+            return
+        for target in _copied_to(found):
+            self._require_writable(target)
+            _require_plain_names(found)
+        if kind == "EXPORT":
+            words = [token.word for token in found]
+            self._require_writable(_after(found, "to" if "to" in words else "database"))
+        elif kind == "ATTACH":
+            self._require_attachable(found)
+        elif kind in _SETTINGS and any(_OUTPUTS.fullmatch(token.word or token.content.lower()) for token in found):
+            raise _refused("this makes DuckDB write files of its own", "--timing and `explain analyze` tell as much")
+        elif kind == "PRAGMA" and found[0].word == "import":
+            raise _refused("`import database` runs SQL that stands in files", "name them: tailrace query FILE…")
+
+    # A sandbox
+
+    def _require_looks(self, found: Sequence[Token], kind: str) -> None:
+        hint = "without --sandbox it may run"
+        if kind not in _LOOKS:
+            raise _refused(f"a sandbox only looks at tables: no {_first(found)}", hint)
+        for before, token, after in _triples(found):
+            if token.word in _CHANGES and _begins_change(before, token, after):
+                raise _refused(f"a sandbox only looks at tables: no {token.word}", hint)
+            name = token.word or (token.content.lower() if token.text.startswith('"') else "")
+            if after is not None and after.text == "(" and _READERS.fullmatch(name):
+                raise _refused(f"a sandbox only looks at tables: {name} reads other things", hint)
+            # DuckDB may open the lake's files, and would by their paths too: rows that options leave out are in them.
+            if token.is_quoted and self._is_kept(_path(token)):
+                raise _refused("a sandbox looks at tables by their names, not at the lake's files", hint)
+
+    # Elsewhere
+
+    def _require_attachable(self, found: Sequence[Token]) -> None:
+        target = next((token for token in found if token.word not in _ATTACH), None)
+        if target is not None and target.content == ":memory:":
+            return
+        for _, token, after in _triples(found):
+            if token.word == "read_only" and after is not None and after.text.lower() in (")", ",", "true"):
+                return
+        self._require_writable(target, "or attach it (read_only)")
+
+    def _require_writable(self, target: Token | None, otherwise: str = "") -> None:
+        """A file that is named, or in a directory that is; never one of the lake's."""
+        if target is None or not target.is_quoted or target.text[0] not in "'\"":
+            raise _refused("what is written has to be named by a text in quotes", "write 'FILE' in its place")
+        path = os.path.realpath(_path(target))
+        if self._is_kept(path):
+            raise _refused(f"{target.content} belongs to the lake, which no SQL changes", "choose another place")
+        if not any(path == allowed or path.startswith(allowed + os.sep) for allowed in self.writable):
+            hint = f"allow it with --write {target.content}"
+            raise _refused(f"SQL may not write {target.content}", f"{hint}, {otherwise}" if otherwise else hint)
+
+    def _is_kept(self, path: str) -> bool:
+        if os.sep not in path and not os.path.exists(path):
+            return False
+        real = os.path.realpath(path)
+        return any(real == directory or real.startswith(directory + os.sep) for directory in self.kept)
+
+
+def kept_of(lake: Lake) -> list[str]:
+    """Directories in which no query writes: all workspaces of the home, and where else the lake lies."""
+    elsewhere = [str(root) for root in (lake.data_root, lake.meta_root) if root.is_local]
+    return [*(f"{lake.home}/{part}" for part in ("data", "meta", "snapshots", "config")), *elsewhere]
+
+
+def _refused(message: str, hint: str) -> QueryError:
+    return QueryError(message, code="query.not-allowed", hint=hint)
+
+
+def _first(found: Sequence[Token]) -> str:
+    return found[0].word if found else "such statement"
+
+
+def _path(token: Token) -> str:
+    return os.path.expanduser(token.content.removeprefix("file://").removeprefix("file:"))
+
+
+def _triples(found: Sequence[Token]) -> Iterator[tuple[Token | None, Token, Token | None]]:
+    """Each token with those beside it."""
+    yield from zip((None, *found[:-1]), found, (*found[1:], None), strict=True)
+
+
+def _begins_change(before: Token | None, token: Token, after: Token | None) -> bool:
+    """`(insert into …`; a column may be called `update`."""
+    if before is not None and before.text.lower() not in _BEFORE:
+        return False
+    following = _CHANGES[token.word]
+    if after is None or (following and after.word not in following):
+        return False
+    return after.is_quoted or after.text == "(" or (after.text[0].isalpha() or after.text[0] == "_")
+
+
+def _after(found: Sequence[Token], word: str) -> Token | None:
+    return next((after for _, token, after in _triples(found) if token.word == word), None)
+
+
+def _require_plain_names(found: Sequence[Token]) -> None:
+    """Files of a directory that is written may have names of their own, but lie in it."""
+    pattern = _after(found, "filename_pattern")
+    if pattern is not None and os.sep in pattern.text:
+        raise _refused("a filename_pattern is the name of a file, not a path", "name the directory after `to`")
+
+
+def _copied_to(found: Sequence[Token]) -> Iterator[Token | None]:
+    """What stands after `to` of each `copy … to`; a column may be called `copy`."""
+    for place, token in enumerate(found):
+        if token.word != "copy" or [t.word for t in found[place + 1 : place + 3]] == ["from", "database"]:
+            continue  # or from one database into another: it was attached
+        begins = place == 0 or found[place - 1].text.lower() in _BEFORE
+        target = _target(found[place + 1 :])
+        if target is not None and (begins or target.is_quoted):
+            yield target
+
+
+def _target(rest: Sequence[Token]) -> Token | None:
+    """The token after the first `to` that stands in no further brackets."""
+    depth = 0
+    for _, token, after in _triples(rest):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth < 0:
+            return None
+        if depth == 0 and token.word == "to":
+            return after
+    return None
