@@ -14,6 +14,7 @@ from world import World
 from tailrace.config.tables import tables_for
 from tailrace.query.engine import Engine
 from tailrace.query.filters import Schema, Scope
+from tailrace.query.limits import Limits
 
 FIRST = date(2024, 3, 29)
 DAYS = [FIRST + timedelta(days=number) for number in range(4)]
@@ -71,11 +72,11 @@ def made_in(root: Path, more: str = "") -> World:
     return world
 
 
-def engine(world: World, *schemas: Schema, scope: Scope | None = None) -> Engine:
+def engine(world: World, *schemas: Schema, scope: Scope | None = None, limits: Limits | None = None) -> Engine:
     """A query's engine over the lake."""
     config = world.config()
     names = [spec.name for spec in config.tables]
-    return Engine(world.lake, lambda: {n: tables_for(config, n) for n in names}, lambda: schemas, scope)
+    return Engine(world.lake, lambda: {n: tables_for(config, n) for n in names}, lambda: schemas, scope, limits=limits)
 
 
 def answer(made: Engine, sql: str) -> list[tuple[Any, ...]]:

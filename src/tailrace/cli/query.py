@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tailrace.cli.completing import complete_partitions, names_of
-from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.options import Context, without_spark
 
-LARGE = 32_000_000
-"Bytes: to fetch that much takes a while."
+if TYPE_CHECKING:
+    from tailrace.query.engine import Engine
+
+FORMS = (
+    "table", "pretty", "plain", "json", "jsonl", "csv", "tsv", "line", "markdown", "chart", "parquet", "arrow",
+)  # fmt: skip
+"Those of `query/files.py`, which is not imported for a help text."
 
 
 @click.command("query")
@@ -28,51 +33,58 @@ LARGE = 32_000_000
     help="Only rows with this tp_index (wildcards); may be repeated.")  # fmt: skip
 @click.option("--at", metavar="[TABLE=]VERSION|TIME", multiple=True,
     help="Tables as they were: all at a time, or one at a version; may be repeated for single tables.")  # fmt: skip
-@output_option
+@click.option("--param", "given", metavar="[NAME=]VALUE", multiple=True,
+    help="Value of $NAME, or of $1, $2 … in turn; may be repeated.")  # fmt: skip
+@click.option("--output", type=click.Choice(FORMS), help="Form of the answer (table, or what --out is called).")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
+    help="Write the answer to a file; its name tells the form (.csv, .parquet …; .gz packs texts).")  # fmt: skip
+@click.option("--header/--no-header", default=True, help="Names of columns in csv and tsv.")
+@click.option("--separator", metavar="TEXT", default=",", help="Between the values of csv (,).")
+@click.option("--timing", is_flag=True, help="Say how long each statement took.")
+@click.option("--timeout", metavar="TIME", help="Stop a statement that takes longer (30s, 5m).")
+@click.option("--memory", metavar="SIZE", help="Most memory that DuckDB may take (512MB, 4GB).")
+@click.option("--sandbox", is_flag=True, help="Only look at the lake's tables: no other files, no network, no changes.")
+@click.option("--write", "writable", metavar="PATH", multiple=True,
+    help="A file or directory that SQL may write (copy … to, attach); may be repeated.")  # fmt: skip
 @without_spark()
-def command(context: Context, texts: tuple[str, ...], output: str, **options: Any) -> None:
+def command(context: Context, texts: tuple[str, ...], output: str | None, out: Path | None, **options: Any) -> None:
     """Answer SQL over the lake, in DuckDB's dialect.
 
     The argument is SQL, a file that holds SQL, or `-` for standard input. Every table is a view of the same name,
     also while it is empty; `tp_quarantine` holds the records that could not be stored. Configured schemas are schemas
     of DuckDB. No JVM is started.
     """
-    from tailrace.cli.seeing import Configured, is_default, scope_of
-    from tailrace.cli.settings import open_lake
-    from tailrace.query.engine import Engine
-    from tailrace.query.render import render
+    from tailrace.cli.asking import engine_of, parameters_from, sql_of
 
-    statements = [_sql(text) for text in texts or ("-",)]
-    lake = open_lake(context)
-    configured = Configured(context, required=not is_default(options["schema"]))
-    scope, announce = scope_of(lake, configured, **options), _announce if sys.stderr.isatty() else None
-    engine = Engine(lake, configured.tables, configured.schemas, scope, announce)
-    for sql in statements:
-        for result in engine.run(sql):
-            while engine.warnings:
-                click.echo(f"warning: {engine.warnings.pop(0)}", err=True)
-            if result.columns:
-                render(result, output, sys.stdout)
+    statements = [sql_of(text) for text in texts or ("-",)]
+    parameters = parameters_from(options["given"], statements)
+    engine = engine_of(context, options)
+    _answer_all(engine, statements, parameters, output, out, options)
 
 
-def _announce(files: int, size: int) -> None:
-    from tailrace.cli import summary
-
-    if size > LARGE:
-        click.echo(f"fetching {summary.count(files, 'file')}, {summary.size(size)} …", err=True)
-
-
-def _sql(text: str) -> str:
+def _answer_all(
+    engine: Engine,
+    statements: Sequence[str],
+    parameters: Mapping[str, str],
+    output: str | None,
+    out: Path | None,
+    options: Mapping[str, Any],
+) -> None:
     from tailrace.core import UsageError
+    from tailrace.query.answering import answer
+    from tailrace.query.files import Destination, form_of
+    from tailrace.query.render import Style
 
-    sql = text
-    if text == "-":
-        sql = sys.stdin.read()
-    # os.path: pathlib raises where a text is too long to be a name.
-    elif os.path.isfile(text):
-        sql = Path(text).read_text()
-    elif text.endswith(".sql") and not any(map(str.isspace, text)):
-        raise UsageError(f"there is no file {text}", code="usage.no-such-file", hint="name a file, or give SQL as text")
-    if not sql.strip():
-        raise UsageError("there is no SQL to run", code="usage.no-sql", hint='try `tailrace query "show tables"`')
-    return sql
+    form = output or (form_of(out) if out else "table")
+    if out:
+        engine.permission.require_outside(str(out))
+    with Destination(form, out, sys.stdout, Style(options["header"], options["separator"])) as destination:
+        for sql in statements:
+            answer(engine, sql, destination, _tell, timing=options["timing"], parameters=parameters)
+        if out and not destination.answers:
+            hint = "give a statement that has one"
+            raise UsageError(f"there is no answer to write to {out}", code="usage.no-answer", hint=hint)
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)

@@ -101,6 +101,11 @@ class Engine:
         """The rest of an answer is not wanted."""
         self.connection.abort()
 
+    def refresh(self) -> None:
+        """Statements to come see what has been collected meanwhile."""
+        self.tables.forget()
+        self.views.forget()
+
     def _answer(self, statement: Statement) -> Result:
         clock = Clock(self.connection, self.limits.seconds)
         try:

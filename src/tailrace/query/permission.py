@@ -61,6 +61,11 @@ class Permission:
         elif kind == "PRAGMA" and found[0].word == "import":
             raise _refused("`import database` runs SQL that stands in files", "name them: tailrace query FILE…")
 
+    def require_outside(self, path: str) -> None:
+        """An answer is never written over the lake."""
+        if self._is_kept(os.path.abspath(path)):
+            raise _refused(f"{path} belongs to the lake, which no query changes", "choose another place")
+
     # A sandbox
 
     def _require_looks(self, found: Sequence[Token], kind: str) -> None:

@@ -1,4 +1,4 @@
-"""Answers as text. Rows are written as they come, but for `table`, whose widths need them all."""
+"""Answers as text. Rows are written as they come; the widths of a table are taken from the first of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from itertools import chain, islice
@@ -16,19 +17,45 @@ from tailrace.query.engine import Result
 
 WIDTH_FROM = 10_000
 "Rows that are looked at to find the widths of a table's columns."
+_PLAN = ("explain_key", "explain_value")
+"Columns of what `explain` says."
+_DRAWN = ("table", "pretty", "plain")
 _PLAIN = re.compile(r'[^",\r\n]+')
+_BREAKS = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
-def render(result: Result, output: str, out: TextIO) -> None:
-    """Writes one answer in the format of that name."""
-    RENDERERS[output](result, out)
+@dataclass(frozen=True, slots=True)
+class Style:
+    """What can be chosen about `csv` and `tsv`."""
+
+    header: bool = True
+    separator: str = ","
+
+
+AS_USUAL = Style()
+
+
+def render(result: Result, output: str, out: TextIO, style: Style = AS_USUAL) -> None:
+    """Writes one answer in the form of that name."""
+    if output == "csv":
+        _csv(result, out, style)
+    elif output == "tsv":
+        _tsv(result, out, style)
+    elif output == "chart":
+        from tailrace.query.chart import draw
+
+        draw(result, out)
+    elif output in _DRAWN and result.columns == _PLAN:
+        _plan(result, out)
+    else:
+        RENDERERS[output](result, out)
 
 
 def _table(result: Result, out: TextIO) -> None:
-    first = [[_cell(v) for v in row] for row in islice(result.rows, WIDTH_FROM)]
-    names = [_cell(name) for name in result.columns]
+    first = [[cell(v) for v in row] for row in islice(result.rows, WIDTH_FROM)]
+    names = [cell(name) for name in result.columns]
     widths = [max(map(width, column)) for column in zip(names, *first, strict=True)]
-    numeric = [t in _NUMBERS or t.startswith("DECIMAL") for t in result.types]
+    numeric = [is_number(kind) for kind in result.types]
     rule = ["─" * (w + 2) for w in widths]
     out.write(f"┌{'┬'.join(rule)}┐\n")
     out.write(_line(names, widths, [False] * len(widths)))
@@ -40,27 +67,33 @@ def _table(result: Result, out: TextIO) -> None:
     out.write(f"└{'┴'.join(rule)}┘\n{count:,} row{'' if count == 1 else 's'}\n")
 
 
+def _plan(result: Result, out: TextIO) -> None:
+    """A plan is a drawing of several lines already."""
+    for _, drawing in result.rows:
+        out.writelines(f"{cell(line)}\n" for line in drawing.splitlines())
+
+
 def _all(first: list[list[str]], rest: Iterator[tuple[Any, ...]]) -> Iterator[list[str]]:
     yield from first
     for row in rest:
-        yield [_cell(v) for v in row]
+        yield [cell(v) for v in row]
 
 
 def _plain(result: Result, out: TextIO) -> None:
     """The same without lines."""
-    first = [[_cell(v) for v in row] for row in islice(result.rows, WIDTH_FROM)]
-    names = [_cell(name) for name in result.columns]
+    first = [[cell(v) for v in row] for row in islice(result.rows, WIDTH_FROM)]
+    names = [cell(name) for name in result.columns]
     widths = [max(map(width, column)) for column in zip(names, *first, strict=True)]
     for row in chain([names], _all(first, result.rows)):
-        out.write("  ".join(cell + " " * (wide - width(cell)) for cell, wide in zip(row, widths, strict=True)).rstrip())
+        out.write("  ".join(text + " " * (wide - width(text)) for text, wide in zip(row, widths, strict=True)).rstrip())
         out.write("\n")
 
 
 def _line(cells: list[str], widths: list[int], right: list[bool]) -> str:
     padded = []
-    for cell, wide, is_right in zip(cells, widths, right, strict=True):
-        space = " " * (wide - width(cell))
-        padded.append(f" {space}{cell} " if is_right else f" {cell}{space} ")
+    for text, wide, is_right in zip(cells, widths, right, strict=True):
+        space = " " * (wide - width(text))
+        padded.append(f" {space}{text} " if is_right else f" {text}{space} ")
     return f"│{'│'.join(padded)}│\n"
 
 
@@ -96,24 +129,50 @@ def _distinct(names: Iterable[str]) -> list[str]:
     return list(found)
 
 
-def _csv(result: Result, out: TextIO) -> None:
-    out.write(",".join(map(_field, result.columns)) + "\n")
+def _csv(result: Result, out: TextIO, style: Style = AS_USUAL) -> None:
+    if style.header:
+        out.write(style.separator.join(_field(name, style.separator) for name in result.columns) + "\n")
     for row in result.rows:
-        out.write(",".join("" if v is None else _field(_text(v)) for v in row) + "\n")
+        cells = ("" if value is None else _field(_text(value), style.separator) for value in row)
+        out.write(style.separator.join(cells) + "\n")
 
 
-def _field(text: str) -> str:
+def _field(text: str, separator: str) -> str:
     """Quoted where RFC 4180 asks for it, and where it is empty: null is nothing at all."""
-    return text if text and _PLAIN.fullmatch(text) else '"' + text.replace('"', '""') + '"'
+    is_plain = text and separator not in text and _PLAIN.fullmatch(text)
+    return text if is_plain else '"' + text.replace('"', '""') + '"'
+
+
+def _tsv(result: Result, out: TextIO, style: Style = AS_USUAL) -> None:
+    """A row a line, whatever is in it: `cut` and `sort` may take it."""
+    if style.header:
+        out.write("\t".join(map(_unbroken, result.columns)) + "\n")
+    for row in result.rows:
+        out.write("\t".join("\\N" if value is None else _unbroken(_text(value)) for value in row) + "\n")
+
+
+def _unbroken(text: str) -> str:
+    return text.translate(_BREAKS)
+
+
+def _markdown(result: Result, out: TextIO) -> None:
+    out.write(f"| {' | '.join(map(_marked, result.columns))} |\n")
+    out.write(f"| {' | '.join('---:' if is_number(kind) else '---' for kind in result.types)} |\n")
+    for row in result.rows:
+        out.write(f"| {' | '.join(map(_marked, row))} |\n")
+
+
+def _marked(value: Any) -> str:
+    return cell(value).replace("|", "\\|").replace("<", "&lt;")
 
 
 def _lines(result: Result, out: TextIO) -> None:
-    names = [_cell(name) for name in result.columns]
+    names = [cell(name) for name in result.columns]
     wide = max(map(width, names), default=0)
     for number, row in enumerate(result.rows, 1):
         out.write(f"-[ row {number} ]{'-' * 20}\n")
         for name, value in zip(names, row, strict=True):
-            out.write(f"{name}{' ' * (wide - width(name))} | {_cell(value)}\n")
+            out.write(f"{name}{' ' * (wide - width(name))} | {cell(value)}\n")
 
 
 RENDERERS: dict[str, Callable[[Result, TextIO], None]] = {
@@ -123,12 +182,19 @@ RENDERERS: dict[str, Callable[[Result, TextIO], None]] = {
     "json": _json,
     "jsonl": _jsonl,
     "csv": _csv,
+    "tsv": _tsv,
+    "markdown": _markdown,
     "line": _lines,
 }
 _NUMBERS = {
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT",
     "FLOAT", "DOUBLE", "NUMBER",
 }  # fmt: skip
+
+
+def is_number(kind: str) -> bool:
+    """Is it one of DuckDB's types of numbers?"""
+    return kind in _NUMBERS or kind.startswith("DECIMAL")
 
 
 def _embedded(value: Any) -> str:
@@ -172,7 +238,7 @@ def _text(value: Any) -> str:
     return as_json(value) if isinstance(value, dict | list | tuple) else str(value)
 
 
-def _cell(value: Any) -> str:
+def cell(value: Any) -> str:
     """A value on a terminal: control characters would move the cursor, and a log may hold any."""
     text = "" if value is None else _text(value)
     return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)

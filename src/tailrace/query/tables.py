@@ -48,6 +48,12 @@ class Tables:
         folded = {name.lower() for name in self.stored}
         return self.stored.union(name for name in self.declared() if name.lower() not in folded)
 
+    def forget(self) -> None:
+        """What was found so far."""
+        self.opened.clear()
+        for name in ("stored", "names"):
+            self.__dict__.pop(name, None)
+
     def travel(self, tables: Collection[str]) -> None:
         """A version is asked for, and these tables are named: it has to be one, and always the same."""
         named = {*tables, *((self.travels,) if self.travels else ())}
@@ -94,6 +100,12 @@ class Shown:
         self.tables = tables
         self.schema = schema
         self.seen: dict[str, Snapshot | None] = {}
+
+    def forget(self) -> None:
+        """What was found so far."""
+        self.seen.clear()
+        for name in ("kept", "_refreshed"):
+            self.__dict__.pop(name, None)
 
     def names(self) -> frozenset[str]:
         """Every table that the schema has."""

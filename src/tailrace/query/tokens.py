@@ -43,6 +43,7 @@ def all_tokens(sql: str) -> list[Token]:
     """Everything but blanks."""
     text = sql.encode()
     found = duckdb.tokenize(sql)
-    ends = [*(start for start, _ in found[1:]), len(text)]
+    starts = [start for start, _ in found]
+    ends = [*starts, len(text)][1:]
     parts = ((start, kind.name, text[start:end].rstrip()) for (start, kind), end in zip(found, ends, strict=True))
     return [Token(part.decode(), start, start + len(part), kind) for start, kind, part in parts]

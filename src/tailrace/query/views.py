@@ -67,6 +67,12 @@ class Views:
         self._create((SCHEMA_ALIAS, *found))
         return found | {SCHEMA_ALIAS: found[DEFAULT_SCHEMA], _MAIN: found[self.scope.schema]}
 
+    def forget(self) -> None:
+        """What tables held: the next statement looks anew."""
+        if "schemas" in self.__dict__:
+            for shown in self.schemas.values():
+                shown.forget()
+
     @property
     def known(self) -> dict[str, str]:
         """Names of schemas by their small letters."""

@@ -12,7 +12,7 @@ from documents import LIVE_SCHEMAS
 from smalllake import expected, made_in
 from world import World
 
-from tailrace.core import ConfigError, UsageError
+from tailrace.core import ConfigError, QueryError, UsageError
 from tailrace.lake.undo import history
 
 SCHEMAS = (
@@ -129,3 +129,70 @@ def test_a_configuration_that_cannot_be_read(filled: World, tmp_path: Path) -> N
     assert (done.exit_code, "its tables and schemas are left out" in done.stderr) == (0, True)
     with pytest.raises(ConfigError, match="unknown attribute 'nothing'"):
         run(filled, "select count(*) from hits", "--config-path", str(broken), "--schema", "x")
+
+
+# What is asked, and where the answer goes
+
+
+def test_parameters(filled: World) -> None:
+    sql = "select count(*) as n from hits where account = $account and n < $1 and tp_date = $2"
+    found = rows(filled, sql, "--param", "account=dev[1]", "--param", "1000", "--param", "2024-03-29")
+    assert found == [{"n": len(HITS) // 12}]
+    nasty = "x' or '1'='1'; drop table hits; --"
+    assert rows(filled, "select count(*) as n, $1 as v from hits where account = $1", "--param", nasty) == [
+        {"n": 0, "v": nasty}
+    ]
+    assert rows(filled, "select $1 as v", "--param", nasty) == [{"v": nasty}]
+    assert rows(filled, "select $a as v", "--param", "a=b=c") == [{"v": "b=c"}]
+    assert rows(filled, "select $1 as v", "--param", "a=b") == [{"v": "a=b"}]
+    for wrong in ("x=1", "1"):
+        with pytest.raises(UsageError, match="the SQL has no parameter"):
+            run(filled, "select 1", "--param", wrong)
+
+
+def test_out(filled: World, tmp_path: Path) -> None:
+    done = run(filled, "select n from hits order by n limit 2", "--out", str(tmp_path / "x.csv"))
+    assert (done.stdout, (tmp_path / "x.csv").read_text()) == ("", "n\n0\n1\n")
+    run(filled, "select n from hits order by n limit 2", "--out", str(tmp_path / "x.txt"), "--output", "jsonl")
+    assert (tmp_path / "x.txt").read_text() == '{"n": 0}\n{"n": 1}\n'
+    with pytest.raises(UsageError, match="there is no answer"):
+        run(filled, "set variable x = 1", "--out", str(tmp_path / "y.csv"))
+    with pytest.raises(QueryError, match="belongs to the lake"):
+        run(filled, "select 1", "--out", str(filled.home / "data" / "default" / "y.csv"))
+    assert not (tmp_path / "y.csv").exists()
+
+
+def test_csv_as_wanted(filled: World) -> None:
+    done = run(filled, "select 1 as a, 2 as b", "--output", "csv", "--no-header", "--separator", ";")
+    assert done.stdout == "1;2\n"
+
+
+def test_timing(filled: World) -> None:
+    done = run(filled, "select n from hits limit 3; select 1", "--timing", "--output", "csv")
+    assert [line.split(" in ")[0] for line in done.stderr.splitlines()] == ["3 rows", "1 row"]
+
+
+def test_limits(filled: World) -> None:
+    endless = "select count(*) from range(1000000000000) a, range(1000) b"
+    with pytest.raises(QueryError, match=r"stopped after 0\.2 s"):
+        run(filled, endless, "--timeout", "200ms")
+    with pytest.raises(QueryError) as raised:
+        run(filled, "select count(distinct i) from range(30000000) t(i)", "--memory", "40MB", "--sandbox")
+    assert raised.value.code == "query.memory"
+    for option, value in (("--timeout", "soon"), ("--timeout", "0"), ("--memory", "lots")):
+        with pytest.raises(UsageError, match="cannot read"):
+            run(filled, "select 1", option, value)
+
+
+def test_sandbox_and_writes(filled: World, tmp_path: Path) -> None:
+    out = tmp_path / "x.csv"
+    copy = f"copy (select 1 as a) to '{out}'"
+    for options in ((), ("--sandbox",), ("--write", str(tmp_path / "other.csv"))):
+        with pytest.raises(QueryError):
+            run(filled, copy, *options)
+    run(filled, copy, "--write", str(out))
+    assert out.read_text() == "a\n1\n"
+    with pytest.raises(UsageError, match="exclude each other"):
+        run(filled, "select 1", "--sandbox", "--write", str(out))
+    assert count(filled, "--sandbox") == len(HITS)
+    assert count(filled, "--sandbox", "--index", "dev[1]") == len(HITS) // 3

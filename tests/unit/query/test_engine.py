@@ -15,6 +15,7 @@ from tailrace.core import QueryError
 from tailrace.core.registry import find_table
 from tailrace.query import views as views_module
 from tailrace.query.engine import Engine, Result
+from tailrace.query.limits import Limits
 
 DAYS = 10
 ROWS = 20
@@ -252,7 +253,7 @@ def test_ways_of_asking(filled: World, sql: str) -> None:
 
 
 def test_answers_can_be_copied_to_a_file(filled: World, tmp_path: Path) -> None:
-    made = engine(filled)
+    made = Engine(filled.lake, limits=Limits(writable=(str(tmp_path),)))
     rows(made, f"copy (select * from nginx_access_log where tp_date = current_date) to '{tmp_path}/day.parquet'")
     assert rows(made, f"select count(*) from '{tmp_path}/day.parquet'") == [(ROWS,)]
 

@@ -13,6 +13,7 @@ from world import World
 
 from tailrace.core import QueryError, TimeRange
 from tailrace.query.filters import Schema, Scope
+from tailrace.query.limits import Limits
 
 ROWS = expected()
 QUARTER = Schema("q1", first=date(2024, 1, 1), last=date(2024, 3, 31))
@@ -245,7 +246,7 @@ def test_schemas_outlive_a_transaction_that_is_rolled_back(filled: World) -> Non
 
 
 def test_a_database_of_the_user_s_own_stays_his_own(filled: World, tmp_path: object) -> None:
-    made = engine(filled, QUARTER)
+    made = engine(filled, QUARTER, limits=Limits(writable=(f"{tmp_path}/mine.duckdb",)))
     answer(made, f"attach '{tmp_path}/mine.duckdb' as mine; use mine; create table t as select 1 as one")
     assert answer(made, "select count(*) from hits, t") == [(72,)]
     assert answer(made, "select count(*) from memory.q1.hits, mine.t") == [(54,)]

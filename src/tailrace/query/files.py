@@ -1,0 +1,151 @@
+"""Answers in files and on pipes: Parquet, Arrow and text, as rows come; a file is there whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
+
+from tailrace.core.errors import QueryError, UsageError
+from tailrace.query.engine import Result
+from tailrace.query.render import AS_USUAL, RENDERERS, Style, render
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BINARY = ("parquet", "arrow")
+FORMS = (*RENDERERS, "chart", *BINARY)
+_SUFFIXES = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".md": "markdown",
+    ".txt": "table",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+_PACKED = ".gz"
+
+
+def form_of(path: Path) -> str:
+    """By the name of the file: `calls.csv`, `calls.csv.gz`."""
+    name = path.name.lower().removesuffix(_PACKED)
+    form = _SUFFIXES.get(Path(name).suffix)
+    if form is None:
+        hint = f"end it with one of {', '.join(_SUFFIXES)}, or say --output"
+        raise UsageError(f"the name of {path} tells no form", code="usage.no-form", hint=hint)
+    return form
+
+
+class Destination:
+    """Where answers go: a stream of the caller's, or a file that is put in place at the end of a `with` block."""
+
+    def __init__(self, form: str, path: Path | None = None, out: TextIO | None = None, style: Style = AS_USUAL) -> None:
+        self.form, self.path, self.style = form, path, style
+        self.out = out if path is None else None
+        self.answers = 0
+        self._staged: Path | None = None
+        self._opened: list[IO[Any]] = []
+
+    def write(self, result: Result) -> None:
+        """One answer; a file of Parquet or Arrow holds no second one."""
+        self.answers += 1
+        if self.form not in BINARY:
+            render(result, self.form, self._text(), self.style)
+            return
+        if self.answers > 1:
+            hint = "give one statement, or one --out for each"
+            raise UsageError(f"{self.form} holds one answer, and there are more", code="usage.answers", hint=hint)
+        _write_binary(result, self.form, self._bytes(), is_file=self.path is not None)
+
+    def __enter__(self) -> Destination:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._staged is None:
+            return
+        try:
+            for file in reversed(self._opened):
+                file.close()
+            if kind is None and self.path is not None:
+                os.replace(self._staged, self.path)
+        finally:
+            with suppress(FileNotFoundError):
+                self._staged.unlink()
+
+    def _text(self) -> TextIO:
+        if self.out is not None:
+            return self.out
+        if not self._opened:
+            file = self._packed(self._open())
+            self._opened.append(io.TextIOWrapper(file, encoding="utf-8", newline=""))
+        return cast(TextIO, self._opened[-1])
+
+    def _bytes(self) -> BinaryIO:
+        if self.path is not None:
+            return self._open()
+        if sys.stdout.isatty():
+            hint = "write it to a file with --out, or into a pipe"
+            raise UsageError(f"{self.form} is nothing for a terminal", code="usage.binary", hint=hint)
+        return cast(BinaryIO, sys.stdout.buffer)
+
+    def _open(self) -> BinaryIO:
+        assert self.path is not None
+        self._staged = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        try:
+            file = open(self._staged, "wb")  # noqa: SIM115 (closed at the end of the block)
+        except OSError as error:
+            told, hint = f"cannot write {self.path}: {error.strerror}", "choose a directory that you may write to"
+            raise UsageError(told, code="usage.cannot-write", hint=hint) from None
+        self._opened.append(file)
+        return file
+
+    def _packed(self, file: BinaryIO) -> BinaryIO:
+        assert self.path is not None
+        if not self.path.name.lower().endswith(_PACKED):
+            return file
+        import gzip
+
+        self._opened.append(gzip.GzipFile(fileobj=file, mode="wb", mtime=0))
+        return cast(BinaryIO, self._opened[-1])
+
+
+def _write_binary(result: Result, form: str, sink: BinaryIO, is_file: bool) -> None:
+    assert result.batches is not None
+    schema, batches = result.batches()
+    with _cast_hint(form), _writer(form, sink, schema, is_file) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+
+
+@contextmanager
+def _writer(form: str, sink: BinaryIO, schema: pa.Schema, is_file: bool) -> Iterator[Any]:
+    """On a pipe Arrow is a stream, in a file it can be read from any place."""
+    import pyarrow as pa
+
+    if form == "parquet":
+        import pyarrow.parquet as pq
+
+        made: Any = pq.ParquetWriter(sink, schema, compression="zstd")
+    else:
+        made = pa.ipc.new_file(sink, schema) if is_file else pa.ipc.new_stream(sink, schema)
+    with made:
+        yield made
+
+
+@contextmanager
+def _cast_hint(form: str) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        hint = "cast the column, such as `x::varchar`"
+        raise QueryError(f"{form} cannot hold this answer: {error}", code="query.form", hint=hint) from None

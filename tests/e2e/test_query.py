@@ -1,0 +1,54 @@
+"""`tailrace query` as a program: pipes and signals."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+from commandline import Home
+from smalllake import made_in
+
+ENDLESS = "select count(*) from range(1000000000000) a, range(1000) b;"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    return Home(made_in(tmp_path_factory.mktemp("query")).home)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "table", "markdown"])
+def test_a_pipe_that_closes_early(filled: Home, form: str) -> None:
+    with filled.start("query", "select i from range(100000000) t(i)", "--output", form) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(120) == 141
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_pipe_that_closes_early_on_bytes(filled: Home, form: str) -> None:
+    with filled.start("query", "select i, hash(i) from range(100000000) t(i)", "--output", form) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.buffer.read(4)
+        process.stdout.close()
+        assert process.wait(120) == 141
+        assert process.stderr.read() == ""
+
+
+def test_ctrl_c(filled: Home) -> None:
+    with filled.start("query", ENDLESS) as process:
+        time.sleep(3)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (130, "interrupted\n")
+
+
+def test_errors_have_a_code(filled: Home) -> None:
+    for sql, told in (("select nonsense", "error[query]"), ("copy hits to 'x.csv'", "error[query.not-allowed]")):
+        done = filled.run("query", sql)
+        assert (done.code, done.out) == (1, "")
+        assert told in done.err

@@ -1,0 +1,166 @@
+"""Answers in files and in every form, as rows come."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.feather as feather
+import pyarrow.parquet as pq
+import pytest
+from commandline import Home
+
+from tailrace.core import QueryError, UsageError
+from tailrace.lake.paths import Lake
+from tailrace.query.answering import answer
+from tailrace.query.engine import Engine
+from tailrace.query.files import FORMS, Destination, form_of
+from tailrace.query.render import Style
+
+SQL = "select i as n, 'a|b' || chr(9) || i as t, case when i = 1 then null else i / 2 end as half from range(3) r(i)"
+KILOBYTES = 1024
+"Of a megabyte."
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Engine:
+    return Engine(Lake(tmp_path / "home"))
+
+
+def write(made: Engine, path: Path, sql: str = SQL, style: Style | None = None) -> list[str]:
+    told: list[str] = []
+    with Destination(form_of(path), path, style=style or Style()) as destination:
+        answer(made, sql, destination, told.append, timing=True)
+    return told
+
+
+def shown(made: Engine, form: str, sql: str = SQL) -> str:
+    out = io.StringIO()
+    answer(made, sql, Destination(form, None, out), lambda _: None)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name", ["x.csv", "x.CSV.gz", "x.tsv", "x.json", "x.jsonl", "x.ndjson.gz", "x.parquet", "x.arrow"]
+)
+def test_a_file_holds_the_answer(made: Engine, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    told = write(made, path)
+    assert told[0].startswith("3 rows in ")
+    content = gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
+    expected = [(0, "a|b\t0", 0.0), (1, "a|b\t1", None), (2, "a|b\t2", 1.0)]
+    if ".csv" in name.lower():
+        rows = list(csv.reader(io.StringIO(content.decode())))
+        assert rows == [["n", "t", "half"], ["0", "a|b\t0", "0.0"], ["1", "a|b\t1", ""], ["2", "a|b\t2", "1.0"]]
+    elif ".tsv" in name:
+        assert content.decode() == "n\tt\thalf\n0\ta|b\\t0\t0.0\n1\ta|b\\t1\t\\N\n2\ta|b\\t2\t1.0\n"
+    elif "json" in name:
+        found = json.loads(content) if name == "x.json" else [json.loads(line) for line in content.splitlines()]
+        assert [tuple(row.values()) for row in found] == expected
+    else:
+        table = pq.read_table(path) if name == "x.parquet" else feather.read_table(path)
+        assert list(zip(*table.to_pydict().values(), strict=True)) == expected
+    assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == [name], "nothing else is left"
+
+
+def test_markdown(made: Engine) -> None:
+    assert shown(made, "markdown", "select 1 as n, 'a|b <x>' as t, null as z") == (
+        "| n | t | z |\n| ---: | --- | ---: |\n| 1 | a\\|b &lt;x> |  |\n"
+    )
+
+
+def test_headers_and_separators(made: Engine, tmp_path: Path) -> None:
+    write(made, tmp_path / "x.csv", "select 1 as a, 'x;y' as b, 'p,q' as c", Style(header=False, separator=";"))
+    assert (tmp_path / "x.csv").read_text() == '1;"x;y";"p,q"\n'
+    write(made, tmp_path / "x.tsv", "select 1 as a", Style(header=False))
+    assert (tmp_path / "x.tsv").read_text() == "1\n"
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form not in ("parquet", "arrow", "chart")])
+def test_an_answer_without_rows(made: Engine, form: str) -> None:
+    shown(made, form, "select 1 as a, 2 as b limit 0")
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
+def test_an_empty_file_has_columns(made: Engine, tmp_path: Path, name: str) -> None:
+    write(made, tmp_path / name, "select 1 as a, 'x' as b limit 0")
+    table = pq.read_table(tmp_path / name) if name == "x.parquet" else feather.read_table(tmp_path / name)
+    assert (table.num_rows, table.column_names) == (0, ["a", "b"])
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.csv.gz"])
+def test_a_file_is_whole_or_as_it_was(made: Engine, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("before")
+    fails_late = "select case when i = 200000 then error('late') else i end as n from range(300000) t(i)"
+    with pytest.raises(QueryError, match="late"):
+        write(made, tmp_path / name, fails_late)
+    assert (tmp_path / name).read_text() == "before"
+    assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == [name]
+
+
+def test_parquet_holds_one_answer(made: Engine, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="parquet holds one answer"):
+        write(made, tmp_path / "x.parquet", "select 1; select 2")
+    write(made, tmp_path / "x.jsonl", "select 1 as a; select 2 as b")
+    assert (tmp_path / "x.jsonl").read_text() == '{"a": 1}\n{"b": 2}\n'
+
+
+def test_what_parquet_cannot_hold(made: Engine, tmp_path: Path) -> None:
+    with pytest.raises(QueryError) as raised:
+        write(made, tmp_path / "x.parquet", "select interval 1 month as i")
+    assert "cast the column" in (raised.value.hint or "")
+
+
+def test_names_that_tell_no_form_and_places_that_are_not_there(made: Engine, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="tells no form"):
+        form_of(tmp_path / "x.doc")
+    with pytest.raises(UsageError, match="cannot write"):
+        write(made, tmp_path / "absent" / "x.csv")
+
+
+def test_names_full_of_quotes(made: Engine, tmp_path: Path) -> None:
+    path = tmp_path / 'it\'s "x"; drop table.csv'
+    write(made, path, 'select 1 as "a\'b""c; drop"')
+    assert path.read_text() == '"a\'b""c; drop"\n1\n'
+
+
+def test_arrow_on_a_pipe_is_a_stream(tmp_path: Path) -> None:
+    with Home(tmp_path).start("query", SQL, "--output", "arrow") as process:
+        assert process.stdout is not None
+        table = pa.ipc.open_stream(process.stdout.buffer).read_all()
+    assert (process.returncode, table.column("n").to_pylist()) == (0, [0, 1, 2])
+
+
+_PROGRAM = """
+import sys
+from tailrace.cli.main import main
+try:
+    main()
+finally:
+    sys.stderr.write(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")))
+"""
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_memory_does_not_grow_with_the_answer(tmp_path: Path, form: str) -> None:
+    """Half a gigabyte of rows."""
+    sql = "select i, repeat(md5(i::varchar), 60) as t from range(250000) r(i)"
+    with open("/dev/null", "wb") as nowhere:
+        done = subprocess.run(
+            [sys.executable, "-c", _PROGRAM, "query", sql, "--output", form],
+            env=Home(tmp_path).environment(), stdout=nowhere, stderr=subprocess.PIPE, text=True, timeout=240,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stderr.split()[-2]) < 400 * KILOBYTES, done.stderr
+
+
+def test_duckdb_reads_what_was_written(made: Engine, tmp_path: Path) -> None:
+    write(made, tmp_path / "x.parquet")
+    assert duckdb.sql(f"select sum(n) from '{tmp_path}/x.parquet'").fetchall() == [(3,)]
