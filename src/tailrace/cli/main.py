@@ -18,7 +18,7 @@ from tailrace.core.errors import TailraceError
 COMMANDS = {
     "demo": "Sample logs → lake → first answers; nothing to configure.",
     "collect": "Collect logs into the lake.",
-    "query": "Answer SQL over the lake.",
+    "query": "Answer SQL over the lake, or open a shell for it.",
     "export": "Copy tables out of the lake, as a hive tree or as Iceberg tables.",
     "table": "List tables, or show one: columns, size, partitions.",
     "partition": "List partitions, show one, delete rows, or restore them.",

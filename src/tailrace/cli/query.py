@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,6 +20,8 @@ FORMS = (
     "table", "pretty", "plain", "json", "jsonl", "csv", "tsv", "line", "markdown", "chart", "parquet", "arrow",
 )  # fmt: skip
 "Those of `query/files.py`, which is not imported for a help text."
+_DOT = re.compile(r"^\.[a-z]", re.MULTILINE)
+"A command of the shell, on standard input."
 
 
 @click.command("query")
@@ -48,7 +51,7 @@ FORMS = (
     help="A file or directory that SQL may write (copy … to, attach); may be repeated.")  # fmt: skip
 @without_spark()
 def command(context: Context, texts: tuple[str, ...], output: str | None, out: Path | None, **options: Any) -> None:
-    """Answer SQL over the lake, in DuckDB's dialect.
+    """Answer SQL over the lake, in DuckDB's dialect; without SQL, in a shell.
 
     The argument is SQL, a file that holds SQL, or `-` for standard input. Every table is a view of the same name,
     also while it is empty; `tp_quarantine` holds the records that could not be stored. Configured schemas are schemas
@@ -56,9 +59,21 @@ def command(context: Context, texts: tuple[str, ...], output: str | None, out: P
     """
     from tailrace.cli.asking import engine_of, parameters_from, sql_of
 
+    if not texts and sys.stdin.isatty():
+        _require_no_batch(output, out, options)
+        engine = engine_of(context, options)
+        from tailrace.cli.shell import converse
+
+        converse(context, engine, output or "table", options["timing"])
+        return
     statements = [sql_of(text) for text in texts or ("-",)]
     parameters = parameters_from(options["given"], statements)
     engine = engine_of(context, options)
+    if not texts and _DOT.search(statements[0]):
+        from tailrace.cli.shell import obey
+
+        obey(engine, statements[0], output or "table", options["timing"])
+        return
     _answer_all(engine, statements, parameters, output, out, options)
 
 
@@ -88,3 +103,14 @@ def _answer_all(
 
 def _tell(text: str) -> None:
     click.echo(text, err=True)
+
+
+def _require_no_batch(output: str | None, out: Path | None, options: Mapping[str, Any]) -> None:
+    """What only makes sense with SQL on the command line."""
+    from tailrace.core import UsageError
+
+    given = {"--out": out, "--param": options["given"], f"--output {output}": output in ("parquet", "arrow")}
+    for option, value in given.items():
+        if value:
+            hint = "the shell has `.export FILE`" if option != "--param" else "write the values into the SQL"
+            raise UsageError(f"{option} needs SQL on the command line", code="usage.no-sql", hint=hint)

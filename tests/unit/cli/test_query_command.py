@@ -196,3 +196,12 @@ def test_sandbox_and_writes(filled: World, tmp_path: Path) -> None:
         run(filled, "select 1", "--sandbox", "--write", str(out))
     assert count(filled, "--sandbox") == len(HITS)
     assert count(filled, "--sandbox", "--index", "dev[1]") == len(HITS) // 3
+
+
+def test_commands_on_a_pipe(filled: World) -> None:
+    arguments = ["--home", str(filled.home), "query"]
+    text = ".output csv\n.header off\nselect count(*)\nfrom hits;\n.quit\nselect nonsense;\n"
+    done = CliRunner().invoke(cli, arguments, input=text, catch_exceptions=False)
+    assert done.stdout == f"{len(HITS)}\n"
+    with pytest.raises(UsageError, match=r"no command \.nonsense"):
+        CliRunner().invoke(cli, arguments, input=".nonsense\n", catch_exceptions=False)

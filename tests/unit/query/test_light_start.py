@@ -17,7 +17,7 @@ try:
 finally:
     print(*sorted(name for name in sys.modules if "." not in name))
 """
-_HEAVY = {"pyarrow", "deltalake", "pyspark", "numpy", "pandas", "obstore", "boto3", "gzip"}
+_HEAVY = {"pyarrow", "deltalake", "pyspark", "numpy", "pandas", "obstore", "boto3", "prompt_toolkit", "gzip"}
 
 
 _CONFIGS = {
