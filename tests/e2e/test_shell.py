@@ -86,7 +86,7 @@ def test_completion(opened: Callable[..., Terminal]) -> None:
         terminal.type("select max(n) as most from hi")
         terminal.press("Tab")
         terminal.wait_for("from hits$")
-        terminal.type(" where acc")
+        terminal.type(" where accou")
         terminal.press("Tab")
         terminal.wait_for("where account$")
         terminal.enter(" = 'dev[1]';")
@@ -106,7 +106,7 @@ def test_ctrl_c_stops_a_statement(opened: Callable[..., Terminal]) -> None:
 
 
 def test_errors_do_not_end_it(opened: Callable[..., Terminal]) -> None:
-    with opened() as terminal:
+    with opened(size=(140, 60)) as terminal:
         terminal.enter("select * from hist;")
         terminal.wait_for(r"hint: did you mean 'hits'\?")
         terminal.enter(".inspect hits")

@@ -39,7 +39,8 @@ class Terminal:
 
     def type(self, text: str) -> None:
         """Characters as they are."""
-        self._tmux("send-keys", "-l", "--", text)
+        # A semicolon at the end would part two commands of tmux.
+        self._tmux("send-keys", "-l", "--", text.removesuffix(";") + "\\;" if text.endswith(";") else text)
 
     def press(self, *keys: str) -> None:
         """Keys by their names: Enter, Tab, C-c."""

@@ -19,6 +19,7 @@ COMMANDS = {
     "demo": "Sample logs → lake → first answers; nothing to configure.",
     "collect": "Collect logs into the lake.",
     "query": "Answer SQL over the lake, or open a shell for it.",
+    "connect": "Open the lake to DuckDB, DBeaver, Grafana, Powerpipe and notebooks.",
     "export": "Copy tables out of the lake, as a hive tree or as Iceberg tables.",
     "table": "List tables, or show one: columns, size, partitions.",
     "partition": "List partitions, show one, delete rows, or restore them.",

@@ -26,6 +26,8 @@ def converse(context: Context, engine: Engine, form: str, timing: bool) -> None:
     from tailrace.query.shell.session import Session
     from tailrace.query.shell.session import converse as talk
 
+    if _is_dumb():
+        click.get_current_context().color = False
     session = Session(engine, lambda: paged(sys.stdout), _tell, form, timing)
     if not context.quiet:
         _tell(
@@ -43,13 +45,18 @@ def obey(engine: Engine, text: str, form: str, timing: bool) -> None:
 
 
 def _asker(context: Context, engine: Engine) -> Callable[[], str]:
-    if os.environ.get("TERM", "dumb") == "dumb" or not sys.stdout.isatty():
+    if _is_dumb() or not sys.stdout.isatty():
         return _ask_plainly
     from tailrace.query.shell.names import LakeNames
     from tailrace.query.shell.prompt import asker
 
     is_coloured = not (context.no_color or os.environ.get("NO_COLOR"))
     return asker(LakeNames(engine), context.home_path / _HISTORY, is_coloured)
+
+
+def _is_dumb() -> bool:
+    """Can the terminal do nothing but write lines?"""
+    return os.environ.get("TERM", "dumb") == "dumb"
 
 
 def _ask_plainly() -> str:

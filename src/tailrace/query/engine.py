@@ -14,8 +14,8 @@ from tailrace.core.errors import LakeError, QueryError
 from tailrace.core.registry import holding, nearest
 from tailrace.core.table import DEFAULT_SCHEMA
 from tailrace.query.filters import Schema, Scope
-from tailrace.query.local import Announce, LocalFiles
 from tailrace.query.limits import Clock, Limits, confine, readable_of
+from tailrace.query.local import Announce, LocalFiles
 from tailrace.query.parameters import with_values
 from tailrace.query.permission import Permission
 from tailrace.query.plan import opened, planner
@@ -88,14 +88,15 @@ class Engine:
         """The answers of all statements, one after the other; `$name` and `$1` in them stand for parameters."""
         try:
             text = with_now(with_values(sql, parameters or {}))
-            statements = [(s.query, _kind(s)) for s in self.connection.extract_statements(text)]
+            statements = [(s.query, _kind(s), _answers(s)) for s in self.connection.extract_statements(text)]
         except duckdb.Error as error:
             raise _refused(error, self._misread(str(error), sql)) from None
         except UnicodeEncodeError:
             raise QueryError("the SQL holds bytes that are no text", hint="write it in UTF-8") from None
-        for statement, kind in statements:
+        for statement, kind, answers in statements:
             self.permission.require(statement, kind)
-            yield self._answer(Statement.of(statement))
+            result = self._answer(Statement.of(statement))
+            yield result if answers else Result((), (), result.rows, result.clock)
 
     def abandon(self) -> None:
         """The rest of an answer is not wanted."""
@@ -151,6 +152,11 @@ def _kind(statement: duckdb.Statement) -> str:
         return "OTHER"
 
 
+def _answers(statement: duckdb.Statement) -> bool:
+    """`set` and the like say nothing."""
+    return [expected.name for expected in statement.expected_result_type] != ["NOTHING"]
+
+
 def _rows(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Iterator[tuple[Any, ...]]:
     try:
         while rows := clock.run(lambda: cursor.fetchmany(FETCHED)):
@@ -161,7 +167,7 @@ def _rows(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Iterator[tuple[Any
 
 def _batches(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Batches:
     try:
-        reader = clock.run(lambda: cursor.to_arrow_reader(BATCH))
+        reader: pa.RecordBatchReader = clock.run(lambda: cursor.to_arrow_reader(BATCH))
     except duckdb.Error as error:
         raise _refused(error) from None
     return reader.schema, _each(reader, clock)

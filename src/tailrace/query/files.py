@@ -113,8 +113,9 @@ class Destination:
             return file
         import gzip
 
-        self._opened.append(gzip.GzipFile(fileobj=file, mode="wb", mtime=0))
-        return cast(BinaryIO, self._opened[-1])
+        packed = cast(BinaryIO, gzip.GzipFile(fileobj=file, mode="wb", mtime=0))
+        self._opened.append(packed)
+        return packed
 
 
 def _write_binary(result: Result, form: str, sink: BinaryIO, is_file: bool) -> None:

@@ -82,19 +82,24 @@ class Statement:
 
     def mentions(self, name: str) -> bool:
         """A name with blanks or dashes in it is no single word."""
-        folded = name.lower()
+        folded = _written(name)
         return folded in self.words if _WORD.fullmatch(name) else folded in self.lowered
 
     def mentions_bare(self, name: str) -> bool:
         """Does the name stand somewhere without `schema.` before it?"""
         if not self.mentions(name):
             return False
-        places = re.finditer(rf"(?<!\w){re.escape(name.lower())}(?!\w)", self.lowered)
+        places = re.finditer(rf"(?<!\w){re.escape(_written(name))}(?!\w)", self.lowered)
         return any(not self.lowered[: found.start()].rstrip('" \t\r\n').endswith(".") for found in places)
 
     def mentions_prefix(self, schema: str) -> bool:
         """Does the name of a schema stand before a dot?"""
-        return re.search(rf'(?<!\w){re.escape(schema.lower())}"?\s*\.', self.lowered) is not None
+        return re.search(rf'(?<!\w){re.escape(_written(schema))}"?\s*\.', self.lowered) is not None
 
     def _said(self) -> str:
         return _CURRENT.sub(lambda found: " " if found[1] else found[0], self.text)
+
+
+def _written(name: str) -> str:
+    """As it stands in SQL, in small letters."""
+    return name.lower().replace('"', '""')

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 import typed
-from click.testing import Result
+from click.testing import CliRunner, Result
 from documents import LIVE_SCHEMAS
 from smalllake import expected, made_in
 from world import World
 
+from tailrace.cli.main import cli
 from tailrace.core import ConfigError, QueryError, UsageError
 from tailrace.lake.undo import history
 
@@ -177,7 +178,7 @@ def test_limits(filled: World) -> None:
     with pytest.raises(QueryError, match=r"stopped after 0\.2 s"):
         run(filled, endless, "--timeout", "200ms")
     with pytest.raises(QueryError) as raised:
-        run(filled, "select count(distinct i) from range(30000000) t(i)", "--memory", "40MB", "--sandbox")
+        run(filled, "select count(distinct i) from range(5000000) t(i)", "--memory", "40MB", "--sandbox")
     assert raised.value.code == "query.memory"
     for option, value in (("--timeout", "soon"), ("--timeout", "0"), ("--memory", "lots")):
         with pytest.raises(UsageError, match="cannot read"):

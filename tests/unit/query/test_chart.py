@@ -29,11 +29,11 @@ def drawn(rows: list[tuple[Any, ...]], types: tuple[str, ...], columns: int = 40
 def test_bars() -> None:
     rows = [("GET", 100), ("POST", 50), (None, 1), ("\x1b[2J", 0), ("日本", 25.5)]
     assert drawn(rows, ("VARCHAR", "BIGINT")) == [
-        "GET       │█████████████████████ 100",
-        "POST      │██████████▌ 50",
+        "GET       │██████████████████████ 100",
+        "POST      │███████████ 50",
         "null      │▎ 1",
         "\\u001b[2J │ 0",
-        "日本      │█████▎ 25.50",
+        "日本      │█████▋ 25.50",
     ]
 
 

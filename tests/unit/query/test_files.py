@@ -71,8 +71,8 @@ def test_a_file_holds_the_answer(made: Engine, tmp_path: Path, name: str) -> Non
 
 
 def test_markdown(made: Engine) -> None:
-    assert shown(made, "markdown", "select 1 as n, 'a|b <x>' as t, null as z") == (
-        "| n | t | z |\n| ---: | --- | ---: |\n| 1 | a\\|b &lt;x> |  |\n"
+    assert shown(made, "markdown", "select 1 as n, 'a|b <x>' as t, null::varchar as z") == (
+        "| n | t | z |\n| ---: | --- | --- |\n| 1 | a\\|b &lt;x> |  |\n"
     )
 
 
@@ -148,7 +148,7 @@ finally:
 """
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
 def test_memory_does_not_grow_with_the_answer(tmp_path: Path, form: str) -> None:
     """Half a gigabyte of rows."""
     sql = "select i, repeat(md5(i::varchar), 60) as t from range(250000) r(i)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
+import signal
 import threading
 import time
 from pathlib import Path
@@ -19,7 +19,7 @@ ENDLESS = "select count(*) from range(1000000000000) a, range(1000) b"
 "Takes years."
 SLOW_ROWS = "select i from range(1000000000000) t(i) where hash(i) % 1000000000 = 7"
 "Has a row now and then."
-LARGE = "select count(distinct i) from range(30000000) t(i)"
+LARGE = "select count(distinct i) from range(5000000) t(i)"
 
 
 def engine(tmp_path: Path, **limits: object) -> Engine:
@@ -51,7 +51,7 @@ def test_a_statement_that_needs_too_much_memory_ends(tmp_path: Path, sandboxed: 
     if not sandboxed:
         # What is put on disk has its bound too; there is no need to reach it here.
         ((most,),) = answer(made, "select current_setting('max_temp_directory_size')")
-        assert most == "381.4 MiB"
+        assert most == "381.0 MiB"
         made.connection.execute("SET max_temp_directory_size = '1MB'")
     with pytest.raises(QueryError) as raised:
         answer(made, LARGE)
@@ -67,11 +67,18 @@ def test_memory_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_ctrl_c_stops_a_statement(tmp_path: Path) -> None:
     made = engine(tmp_path)
-    timer = threading.Timer(0.3, _thread.interrupt_main)
+    main = threading.main_thread().ident
+    assert main is not None
+    # What runs in the background of a shell is deaf to it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = threading.Timer(0.3, lambda: signal.pthread_kill(main, signal.SIGINT))
     timer.start()
     begun = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        answer(made, ENDLESS)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            answer(made, ENDLESS)
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - begun < 20
     assert answer(made, "select 1") == [(1,)]
 

@@ -32,7 +32,6 @@ WRITES = [
     "copy (select 1) to '{out}' (format csv)",
     'copy hits to "{out}"',
     "with x as (copy hits to '{out}') from x",
-    "with y as (with x as (select 1) copy hits to '{out}') from y",
     "explain analyze copy hits to '{out}'",
     "prepare p as copy hits to '{out}'; execute p",
     "export database '{out}'",

@@ -16,6 +16,7 @@ from tailrace.query.render import render
 from tailrace.query.shell import described
 
 if TYPE_CHECKING:
+    from tailrace.query.engine import Result
     from tailrace.query.shell.session import Session
 
 SHOWN_FORMS = tuple(form for form in FORMS if form not in BINARY)
@@ -60,7 +61,7 @@ def _schema(session: Session, table: str) -> None:
         out.write(described.definition(session.engine, table))
 
 
-def _show(session: Session, result: described.Result) -> None:
+def _show(session: Session, result: Result) -> None:
     with session.shown() as out:
         render(result, session.form, out, session.style)
 

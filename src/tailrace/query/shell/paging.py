@@ -78,5 +78,7 @@ def paged(out: TextIO) -> Iterator[TextIO]:
     screen = Screen(out, command, shutil.get_terminal_size())
     try:
         yield cast(TextIO, screen)
+    except BrokenPipeError:
+        pass  # the person has left it
     finally:
         screen.finish()

@@ -54,8 +54,6 @@ class Session:
     def _answer(self, sql: str, destination: Destination) -> None:
         try:
             answer(self.engine, sql, destination, self.tell, timing=self.timing)
-        except BrokenPipeError:
-            pass  # a pager that was left
         finally:
             # An answer that was not read to its end would stand in the way of the next statement.
             self.engine.abandon()
@@ -95,6 +93,6 @@ def converse(session: Session, ask: Callable[[], str], report: Callable[[Tailrac
         try:
             session.enter(text)
         except KeyboardInterrupt:
-            session.tell("cancelled")
+            session.tell("\ncancelled")  # the terminal has written ^C
         except TailraceError as error:
             report(error)

@@ -1,0 +1,195 @@
+"""The lake for other programs: the script and the database file, read by a DuckDB that knows nothing of Tailrace."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from click.testing import CliRunner
+from smalllake import DAYS, engine, expected, made_in
+from world import World
+
+from tailrace.cli.main import cli
+from tailrace.core import LakeError, UsageError
+from tailrace.core.ranges import TimeRange
+from tailrace.query import connect as connecting
+from tailrace.query.connect import connect
+from tailrace.query.filters import Schema, Scope
+
+ROWS = expected()
+HITS = [row for row in ROWS if row.table == "hits"]
+QUARTER = Schema('it\'s "q1"; drop schema main', last=date(2024, 3, 31))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
+    return made_in(tmp_path_factory.mktemp("connect"), 'table "empty" { column "tp_timestamp" { source = "at" } }\n')
+
+
+def by_script(path: Path) -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect()
+    connection.execute(path.read_text())
+    return connection
+
+
+def both(made: connecting.Connected) -> list[duckdb.DuckDBPyConnection]:
+    return [by_script(made.script), duckdb.connect(str(made.database), read_only=True)]
+
+
+def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
+    return connection.execute(sql).fetchall()
+
+
+def test_tables_and_schemas(filled: World, tmp_path: Path) -> None:
+    made = connect(engine(filled, QUARTER), tmp_path)
+    assert made.tables == 3
+    for connection in both(made):
+        assert rows(connection, "select n from hits order by n") == [(row.n,) for row in HITS]
+        assert rows(connection, "select count(*) from calls") == [(len(ROWS) - len(HITS),)]
+        assert rows(connection, "select count(*) from empty") == [(0,)]
+        name = QUARTER.name.replace('"', '""')
+        assert rows(connection, f'select count(*) from "{name}".hits') == [(len(HITS) * 3 // 4,)]
+        assert rows(connection, "select typeof(now()), now() > max(tp_timestamp) from hits") == [("TIMESTAMP", True)]
+
+
+@pytest.mark.parametrize("few", [0, 1000])
+@pytest.mark.parametrize(
+    "where",
+    [
+        "true",
+        "tp_date = '2024-03-30'",
+        "tp_date > '2024-03-30'",
+        "tp_timestamp >= '2024-03-31 23:59:59'",
+        "tp_timestamp < now() and n % 2 = 0",
+        "tp_index = 'dev[1]' or tp_date = '2024-03-29'",
+    ],
+)
+def test_parts_by_day_change_no_answer(
+    filled: World, tmp_path: Path, where: str, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "_FEW", few)
+    sql = f"select n from hits where {where} order by n"
+    (result,) = engine(filled).run(sql)
+    wanted = list(result.rows)
+    for connection in both(connect(engine(filled), tmp_path)):
+        assert rows(connection, sql) == wanted
+
+
+def test_days_that_a_condition_rules_out_are_not_opened(
+    filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connecting, "_FEW", 0)
+    connection = by_script(connect(engine(filled), tmp_path).script)
+    connection.execute("CALL enable_logging('FileSystem', level = 'trace')")
+    rows(connection, "select sum(n) from hits where tp_timestamp >= '2024-04-01'")
+    opened = rows(
+        connection,
+        "select distinct path from duckdb_logs_parsed('FileSystem') where op = 'OPEN' and path like '%.parquet'",
+    )
+    assert opened
+    assert all("tp_date=2024-04-01" in path for (path,) in opened)
+
+
+def test_options_leave_rows_out(filled: World, tmp_path: Path) -> None:
+    window = TimeRange(datetime(2024, 3, 30, 11, 59), datetime(2024, 4, 1))
+    scope = Scope(window=window, partitions=("hits.web",), indexes=("1*", "dev[1]"))
+    wanted = [
+        (row.n,)
+        for row in HITS
+        if row.partition == "web" and row.index != "210987654321" and window.start <= row.time < window.end  # type: ignore[operator]
+    ]
+    for connection in both(connect(engine(filled, scope=scope), tmp_path)):
+        assert rows(connection, "select n from hits order by n") == wanted
+        assert rows(connection, "select count(*) from calls") == [(0,)]
+
+
+def test_collections_go_on(tmp_path: Path) -> None:
+    world = made_in(tmp_path)
+    made = connect(engine(world), tmp_path / "c")
+    script, database = both(made)
+    log = tmp_path / "logs" / "hits" / "web" / "b.jsonl"
+    log.write_text('{"at": "2024-04-05T00:00:00Z", "account": "123456789012", "n": 999}\n')
+    assert all(report.clean for report in world.collect())
+    for connection in (script, database, *both(made)):
+        assert rows(connection, "select count(*) from hits") == [(len(HITS),)], "as it was"
+    again = connect(engine(world), tmp_path / "c")
+    assert again.database == made.database
+    assert rows(database, "select count(*) from hits") == [(len(HITS),)], "who has the old file open keeps it"
+    assert rows(by_script(again.script), "select count(*) from hits") == [(len(HITS) + 1,)]
+    # Within one process DuckDB opens a path once.
+    program = f"import duckdb; print(duckdb.connect({str(made.database)!r}, read_only=True).sql('from hits').shape[0])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == str(len(HITS) + 1), done.stderr
+
+
+def test_old_scripts_are_deleted(filled: World, tmp_path: Path) -> None:
+    old, young = tmp_path / "tailrace_init_20200101000000_1.sql", tmp_path / "tailrace_init_20200101000000_2.sql"
+    for path in (old, young):
+        path.touch()
+    long_ago = datetime.now().timestamp() - timedelta(hours=25).total_seconds()
+    os.utime(old, (long_ago, long_ago))
+    made = connect(engine(filled), tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {young.name, made.script.name, "lake.duckdb"}
+
+
+def test_too_many_files(filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connecting, "MOST_FILES", 10)
+    with pytest.raises(UsageError) as raised:
+        connect(engine(filled), tmp_path)
+    assert "--from" in (raised.value.hint or "")
+
+
+def test_a_schema_that_was_never_refreshed_is_left_out(filled: World, tmp_path: Path) -> None:
+    made = connect(engine(filled, Schema("kept", materialized=True)), tmp_path)
+    assert made.warnings == ("schema kept is left out: schema kept has never been refreshed",)
+    with pytest.raises(LakeError):
+        connect(engine(filled, Schema("kept", materialized=True), scope=Scope("kept")), tmp_path)
+
+
+# The command
+
+
+def run(world: World, *arguments: str) -> Any:
+    return CliRunner().invoke(cli, ["--home", str(world.home), "connect", *arguments], catch_exceptions=False)
+
+
+def test_the_command_prints_the_path_of_the_script(filled: World) -> None:
+    done = run(filled, "--partition", "web", "--from", str(DAYS[1]))
+    script = Path(done.stdout.strip())
+    assert script.parent == filled.home / "connect" / "default"
+    assert rows(by_script(script), "select count(*) from hits") == [(len(HITS) * 3 // 8,)]
+    assert f"database file: {script.parent}/lake.duckdb" in done.stderr
+
+
+def test_the_contract_of_powerpipe(filled: World) -> None:
+    """It runs `connect --output json` with the filters of its connection, and takes `init_script_path`."""
+    done = run(
+        filled, "--output", "json", "--from", "2024-03-30T00:00:00Z", "--to", "2024-04-01T00:00:00Z", "--index", "1*"
+    )
+    answer = json.loads(done.stdout)
+    assert rows(by_script(Path(answer["init_script_path"])), "select count(*) from hits") == [(len(HITS) // 6,)]
+    assert Path(answer["database_path"]).is_file()
+
+
+def test_errors_are_told_in_json_too(filled: World) -> None:
+    with pytest.raises(UsageError):
+        run(filled, "--output", "json", "--schema", "absent")
+    program = [sys.executable, "-m", "tailrace.cli.main", "--home", str(filled.home), "connect", "--output", "json"]
+    done = subprocess.run([*program, "--schema", "absent"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert json.loads(done.stdout) == {"error": "there is no schema absent"}
+
+
+def test_the_database_may_lie_elsewhere_but_not_in_the_lake(filled: World, tmp_path: Path) -> None:
+    target = tmp_path / "it's" / "mine.duckdb"
+    run(filled, "--database", str(target))
+    assert rows(duckdb.connect(str(target), read_only=True), "select count(*) from hits") == [(len(HITS),)]
+    with pytest.raises(Exception, match="belongs to the lake"):
+        run(filled, "--database", f"{filled.lake.data_root}/x.duckdb")
