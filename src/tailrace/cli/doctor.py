@@ -77,7 +77,7 @@ def _told(name: str, findings: Iterator[Finding]) -> Iterator[Finding]:
 def _python(context: Context) -> Iterator[Finding]:
     from importlib.metadata import version
 
-    from tailrace import __version__
+    from tailrace.version import __version__
 
     names = ("pyspark", "pyarrow", "duckdb", "deltalake", "msgspec")
     yield Finding("tailrace", "ok", __version__)

@@ -9,11 +9,11 @@ import sys
 
 import click
 
-from tailrace import __version__
 from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context, everywhere
 from tailrace.cli.redact import redacted
 from tailrace.core.errors import TailraceError
+from tailrace.version import __version__
 
 COMMANDS = {
     "demo": "Sample logs → lake → first answers; nothing to configure.",
@@ -32,6 +32,7 @@ COMMANDS = {
     "store": "List stores and their tiers, or show one.",
     "plugin": "List what is installed and what it provides.",
     "config": "Check the configuration, or show it and where each value comes from.",
+    "mcp": "Serve the lake to assistants (Model Context Protocol).",
     "completion": "Print a script that completes commands and names in a shell.",
     "doctor": "Check Python, Java, Spark, the configuration and the lake.",
 }

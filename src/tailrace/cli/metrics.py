@@ -7,9 +7,9 @@ import time
 from datetime import UTC
 from typing import TYPE_CHECKING
 
-from tailrace import __version__
 from tailrace.cli.metric_text import Labels, Samples, added, rendered
 from tailrace.core.errors import LockedError, TailraceError
+from tailrace.version import __version__
 
 if TYPE_CHECKING:
     from tailrace.cli.collecting import Collected

@@ -64,10 +64,10 @@ def packages(config: Config) -> dict[str, Package]:
 
 
 def _own() -> Package:
-    from tailrace import __version__
     from tailrace.config.declare_formats import FORMATS
     from tailrace.config.declare_sources import KINDS
     from tailrace.core.registry import table_names
+    from tailrace.version import __version__
 
     kinds = [kind for kind, declared in KINDS.items() if declared.active]
     return Package(OWN, __version__, "Built in.", table_names(), kinds, list(FORMATS))

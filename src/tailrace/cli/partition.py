@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,14 +74,21 @@ def list_partitions(context: Context, names: tuple[str, ...], output: str) -> No
     """All partitions: configured ones, and orphaned ones that only the lake knows. SEL may hold wildcards."""
     from tailrace.cli.hints import note_nothing
     from tailrace.cli.listing import show_rows
-    from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
 
     config = load_config(context)
-    found = _known(config, open_lake(context, config))
-    show_rows([_row(name, found[name]) for name in listed("partition", names, sorted(found))], COLUMNS, output)
-    if not found:
+    rows = partition_rows(config, open_lake(context, config), names)
+    show_rows(rows, COLUMNS, output)
+    if not rows:
         note_nothing(context)
+
+
+def partition_rows(config: Config, lake: Lake, names: Sequence[str] = ()) -> list[Row]:
+    """What is known of each partition, or of those that the names fit."""
+    from tailrace.cli.matching import listed
+
+    found = _known(config, lake)
+    return [_row(name, found[name]) for name in listed("partition", names, sorted(found))]
 
 
 def _row(name: str, known: Known) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -19,12 +19,17 @@ if TYPE_CHECKING:
     from tailrace.query.filters import Schema, Scope
 
 
+def _warn(message: str) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
 class Configured:
     """Declared tables and schemas. A query needs none: a broken configuration does not stand in its way."""
 
-    def __init__(self, context: Context, required: bool = False) -> None:
+    def __init__(self, context: Context, required: bool = False, warn: Callable[[str], None] = _warn) -> None:
         self.context = context
         self.required = required
+        self.warn = warn
 
     def tables(self) -> Mapping[str, Table]:
         """Built-in and configured tables."""
@@ -49,7 +54,7 @@ class Configured:
             if self.required:
                 raise
             told = "its tables and schemas are left out"
-            click.echo(f"warning: the configuration cannot be read, {told}: {error}", err=True)
+            self.warn(f"the configuration cannot be read, {told}: {error}")
             return None
 
 

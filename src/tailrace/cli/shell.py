@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from tailrace import __version__
 from tailrace.cli.options import Context
+from tailrace.version import __version__
 
 if TYPE_CHECKING:
     from tailrace.query.engine import Engine

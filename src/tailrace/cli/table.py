@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tailrace.config import Config
     from tailrace.config.model import TableSpec
     from tailrace.core import Column
+    from tailrace.lake.paths import Lake
     from tailrace.lake.snapshot import Snapshot
 
 COLUMNS = ("name", "plugin", "partitions", "rows", "files", "size", "collected", "description")
@@ -31,24 +33,29 @@ def command() -> None:
 @without_spark()
 def list_tables(context: Context, names: tuple[str, ...], output: str) -> None:
     """All tables: built in, configured, or present in the lake. NAME may hold wildcards."""
-    from tailrace.cli.holdings import holdings
     from tailrace.cli.listing import show_rows
-    from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
-    from tailrace.core.registry import all_table_names
 
     config = load_config(context)
-    stored = holdings(open_lake(context, config))
+    show_rows(table_rows(config, open_lake(context, config), names), COLUMNS, output)
+
+
+def table_rows(config: Config, lake: Lake, names: Sequence[str] = ()) -> list[Row]:
+    """What is known of each table, or of those that the names fit."""
+    from tailrace.cli.holdings import holdings
+    from tailrace.cli.matching import listed
+    from tailrace.core.registry import all_table_names
+
+    stored = holdings(lake)
     declared = {spec.name: spec for spec in config.tables}
     everything = sorted({*all_table_names(), *declared, *stored})
     partitions: dict[str, list[str]] = {}
     for spec in config.partitions:
         partitions.setdefault(spec.table, []).append(spec.name)
-    rows = [
+    return [
         _row(name, declared.get(name), stored.get(name)) | {"partitions": partitions.get(name, [])}
         for name in listed("table", names, everything)
     ]
-    show_rows(rows, COLUMNS, output)
 
 
 def _row(name: str, spec: TableSpec | None, stored: Holding | None) -> Row:
@@ -78,25 +85,31 @@ def show_table(context: Context, name: str, output: str) -> None:
     from tailrace.cli.listing import show_several
     from tailrace.cli.matching import chosen, is_pattern
     from tailrace.cli.settings import load_config, open_lake
-    from tailrace.core.registry import ALIASES, all_table_names
-    from tailrace.lake.snapshot import tables
+    from tailrace.core.registry import ALIASES
 
     config = load_config(context)
     lake = open_lake(context, config)
-    known = sorted({*all_table_names(), *(spec.name for spec in config.tables), *tables(lake)})
-    found = chosen("table", ALIASES.get(name, name), known)
-    show_several([_facts(context, config, each) for each in found], output, as_list=is_pattern(name))
+    found = chosen("table", ALIASES.get(name, name), known_tables(config, lake))
+    show_several([table_facts(config, lake, each) for each in found], output, as_list=is_pattern(name))
 
 
-def _facts(context: Context, config: Config, name: str) -> Row:
+def known_tables(config: Config, lake: Lake) -> list[str]:
+    """Built in, configured, or in the lake."""
+    from tailrace.core.registry import all_table_names
+    from tailrace.lake.snapshot import tables
+
+    return sorted({*all_table_names(), *(spec.name for spec in config.tables), *tables(lake)})
+
+
+def table_facts(config: Config, lake: Lake, name: str) -> Row:
+    """All that is known of one table."""
     from tailrace.cli.holdings import holdings
-    from tailrace.cli.settings import open_lake
     from tailrace.config import tables_for
     from tailrace.core import TP_COLUMNS
     from tailrace.core.registry import has_table
 
     table = tables_for(config, name) if has_table(name) or config.table(name) else None
-    stored = holdings(open_lake(context, config), [name]).get(name)
+    stored = holdings(lake, [name]).get(name)
     facts = _row(name, config.table(name), stored)
     if table is not None:
         from tailrace.cli.describe import format_words

@@ -25,6 +25,9 @@ class TailraceError(Exception):
         self.code = code or type(self).code
         self.where = where
         self.hint = hint
+        if hint:
+            # Whoever meets the error as a traceback, in a notebook, has the remedy with it.
+            self.add_note(f"hint: {hint}")
 
     def __str__(self) -> str:
         place = f"{self.where}: " if self.where else ""

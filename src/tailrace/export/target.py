@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace import __version__
 from tailrace.core.errors import LockedError, UsageError
+from tailrace.version import __version__
 
 OWN = ".tailrace"
 "Our own directory in it; every engine passes over names that begin with a dot."

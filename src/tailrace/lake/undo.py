@@ -50,11 +50,13 @@ class Commit:
     "Rows that came and went; None: an earlier version made the commit, and did not note it."
 
 
-def history(lake: Lake, table: str, partition: str) -> list[Commit]:
-    """Changes of a partition, newest first, as far back as the log goes."""
+def history(lake: Lake, table: str, partition: str, most: int | None = None) -> list[Commit]:
+    """Changes of a partition, newest first, as far back as the log goes, or so many."""
     directory = lake.meta("ledger", table, partition)
-    found = []
+    found: list[Commit] = []
     for commit in open_table(lake.table_root(table)).history():
+        if len(found) == most:
+            break
         if commit.get("tailrace.partition") != partition:
             continue
         segment = read_segment(directory, int(commit["tailrace.sequence"]))

@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tailrace import __version__
 from tailrace.core.arrow import arrow_schema
 from tailrace.lake.files import TextRange, stats_json
 from tailrace.lake.identity import tp_ids
@@ -26,6 +25,7 @@ from tailrace.pipeline.job import Job, WrittenFile
 from tailrace.pipeline.lists import CODED, LIST
 from tailrace.pipeline.moments import DAY_US, EPOCH
 from tailrace.pipeline.shape import Origin, Shaped, held_bytes, joined, places
+from tailrace.version import __version__
 
 BUFFER_BYTES = 48 << 20
 "Rows held back to be sorted together, over all days of a task."

@@ -16,12 +16,12 @@ from urllib.request import getproxies, proxy_bypass
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from tailrace import __version__
 from tailrace.core import SourceError
 from tailrace.sources.answers import Answer, limit_ends, pause_asked, refusal, words_for
 from tailrace.sources.base import DENIED, IO
 from tailrace.sources.pacing import wait_for_turn
 from tailrace.sources.slices import Pairs
+from tailrace.version import __version__
 
 LARGEST_ANSWER = 64 << 20
 LONGEST_PAUSE = 900.0

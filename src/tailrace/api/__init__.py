@@ -1,0 +1,1 @@
+"""The lake for programs and notebooks, as `cli` is for people: `tailrace.open()`."""

@@ -1,0 +1,207 @@
+"""The answer to a question, in the form that the next step wants."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from tailrace.api import html
+from tailrace.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from tailrace.api.filters import Filters
+    from tailrace.api.lake import Lake
+    from tailrace.query.engine import Result
+
+PRINTED = 40
+"Rows that a terminal shows, and twice as many a notebook."
+
+
+class Answer:
+    """Rows that SQL gives. It is run when they are first asked for, and once: what came is kept.
+
+    >>> answer = lake.sql("select status, count(*) as n from nginx_access_log group by all order by all")
+    >>> answer
+    status  n
+    200     180
+    500     20
+    2 rows
+    >>> answer.columns
+    ('status', 'n')
+    >>> answer.rows()
+    [(200, 180), (500, 20)]
+    >>> len(answer.pandas())
+    2
+    """
+
+    def __init__(
+        self, lake: Lake, text: str, params: Mapping[str, object] | Sequence[object] | None, filters: Filters
+    ) -> None:
+        self.lake = lake
+        self.text = text
+        self.params = dict(params) if isinstance(params, Mapping) else _numbered(params or ())
+        self.filters = filters
+
+    def arrow(self) -> pa.Table:
+        """As an Arrow table; columns of type JSON are text."""
+        return self._whole
+
+    def batches(self) -> pa.RecordBatchReader:
+        """As a stream of Arrow batches, for more rows than memory holds; it is run anew for each stream."""
+        return self._stream()[1]
+
+    def pandas(self) -> pd.DataFrame:
+        """As a DataFrame of pandas; sums of whole numbers, which may be huge, are int64, or float64 where they are."""
+        return _with_plain_numbers(self._whole, self.types).to_pandas()
+
+    def polars(self) -> pl.DataFrame:
+        """As a DataFrame of Polars, which has to be installed."""
+        try:
+            import polars
+        except ImportError:
+            hint = "python -m pip install polars"
+            raise UsageError("Polars is not installed", code="usage.no-polars", hint=hint) from None
+        frame = polars.from_arrow(self._whole)
+        assert isinstance(frame, polars.DataFrame)
+        return frame
+
+    def spark(self) -> DataFrame:
+        """As a DataFrame of Spark: DuckDB answers, and the rows go to the session that is active, or to a new one."""
+        return self.lake.session.get().createDataFrame(self._whole)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """As tuples."""
+        return list(self)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of its columns."""
+        return tuple(self._whole.column_names)
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Types of its columns, as DuckDB calls them."""
+        return self._kept[0]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        return iter(_tuples(self._whole))
+
+    def __len__(self) -> int:
+        return int(self._whole.num_rows)
+
+    def __repr__(self) -> str:
+        from tailrace.query.engine import Result
+        from tailrace.query.render import render
+
+        columns, types, rows, more = self._first(PRINTED)
+        if not columns:
+            return "no rows"
+        out = io.StringIO()
+        render(Result(columns, types, iter(rows)), "plain", out)
+        return out.getvalue() + self._told(len(rows), more)
+
+    def _repr_html_(self) -> str:
+        from tailrace.query.render import as_json
+
+        columns, _, rows, more = self._first(2 * PRINTED)
+        shown = ([as_json(value) if isinstance(value, dict | list) else value for value in row] for row in rows)
+        return html.table(columns, shown, self._told(len(rows), more))
+
+    # How it is run
+
+    def _first(self, most: int) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[Any, ...]], bool]:
+        """Columns, types and the first rows, and whether there are more: of those that came, or of a run by itself."""
+        if "_kept" in self.__dict__:
+            types, table = self._kept
+            return tuple(table.column_names), types, _tuples(table.slice(0, most)), table.num_rows > most
+        result = self._run(self._beginning(most + 1))
+        rows = list(islice(result.rows, most + 1))
+        return result.columns, result.types, rows[:most], len(rows) > most
+
+    def _beginning(self, most: int) -> str:
+        """SQL whose first rows are those of the answer; a whole table may be larger than memory."""
+        return self.text
+
+    def _told(self, shown: int, more: bool) -> str:
+        if more:
+            return f"the first {shown:,} rows" + (f" of {len(self):,}" if "_kept" in self.__dict__ else "")
+        return f"{shown:,} row{'' if shown == 1 else 's'}"
+
+    @cached_property
+    def _kept(self) -> tuple[tuple[str, ...], pa.Table]:
+        types, reader = self._stream()
+        return types, reader.read_all()
+
+    @property
+    def _whole(self) -> pa.Table:
+        return self._kept[1]
+
+    def _stream(self) -> tuple[tuple[str, ...], pa.RecordBatchReader]:
+        import pyarrow as pa
+
+        result = self._run(self.text)
+        if result.batches is None or not result.columns:
+            return (), pa.RecordBatchReader.from_batches(pa.schema([]), [])
+        columns, batches = result.batches()
+        schema = pa.schema([field.with_type(_plain(field.type)).remove_metadata() for field in columns])
+        plain = batches if schema == columns else (batch.cast(schema) for batch in batches)
+        return result.types, pa.RecordBatchReader.from_batches(schema, plain)
+
+    def _run(self, text: str) -> Result:
+        """The last of its statements; what those before it give is not looked at."""
+        engine = self.lake.engine(self.filters)
+        last: Result | None = None
+        for result in engine.run(text, self.params):
+            last = result
+            while engine.warnings:
+                warnings.warn(engine.warnings.pop(0), stacklevel=4)
+        if last is None:
+            raise UsageError("there is no SQL to run", code="usage.no-sql", hint='try lake.sql("show tables")')
+        return last
+
+
+def _numbered(params: Sequence[object]) -> dict[str, object]:
+    return {str(number): value for number, value in enumerate(params, 1)}
+
+
+def _tuples(table: pa.Table) -> list[tuple[Any, ...]]:
+    # By column: two of them may be called alike.
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """JSON is text with a mark on it, also deep inside, which few understand."""
+    import pyarrow as pa
+    import pyarrow.types as pt
+
+    if isinstance(kind, pa.BaseExtensionType):
+        return _plain(kind.storage_type)
+    if pt.is_struct(kind):
+        return pa.struct([field.with_type(_plain(field.type)).remove_metadata() for field in kind.fields])
+    if pt.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain(kind.value_type)).remove_metadata())
+    return kind
+
+
+def _with_plain_numbers(table: pa.Table, types: Sequence[str]) -> pa.Table:
+    """DuckDB's HUGEINT is a decimal to Arrow, and an object of Python to pandas."""
+    import pyarrow as pa
+
+    for place, kind in enumerate(types):
+        if kind in ("HUGEINT", "UHUGEINT"):
+            column = table.column(place)
+            try:
+                column = column.cast(pa.int64())
+            except pa.ArrowInvalid:
+                column = column.cast(pa.float64())
+            table = table.set_column(place, table.field(place).with_type(column.type), column)
+    return table
