@@ -22,7 +22,7 @@ class WholeTable(Answer):
     """All rows of a table, or those that filters leave. On Spark it is read there, from its files."""
 
     def __init__(self, lake: Lake, name: str, filters: Filters) -> None:
-        from tailrace.query.quoting import quoted
+        from tailrace.lake.quoting import quoted
 
         self.schema, _, self.name = name.rpartition(".")
         full = ".".join(quoted(part) for part in (self.schema, self.name) if part)

@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     "--watch", metavar="[INTERVAL]", is_flag=False, flag_value="5m", help="Go on, with a round every INTERVAL (5m)."
 )
 @click.option(
+    "--compact/--no-compact", "compacts", default=None,
+    help="Merge small files afterwards; by default those of days that were added to, where it pays.",
+)  # fmt: skip
+@click.option(
     "--maintain/--no-maintain", default=True, help="Do what is due in the collected partitions, once a day (yes)."
 )
 @click.option("--max-errors", type=click.IntRange(min=0), metavar="N", help="Exit 4 when more rows are quarantined.")
@@ -57,6 +61,7 @@ def command(
     overwrite: bool,
     dry_run: bool,
     watch: str | None,
+    compacts: bool | None,
     maintain: bool,
     max_errors: int | None,
     output: str,
@@ -76,7 +81,7 @@ def command(
     from tailrace.cli.collecting import Order
     from tailrace.cli.interrupts import Interrupts
 
-    order = Order(Choice(selectors, files, table, partition, source), start, end, overwrite)
+    order = Order(Choice(selectors, files, table, partition, source), start, end, overwrite, compacts)
     window = order.window()
     if dry_run:
         from tailrace.cli.preview import show_preview

@@ -30,6 +30,8 @@ class Order:
     start: str | None = None
     end: str | None = None
     overwrite: bool = False
+    compacts: bool | None = None
+    "Small files are merged afterwards; None: those of the days that were added to, where it pays."
 
     def window(self) -> TimeRange:
         """As of now: `T-7d` is another time in every round."""
@@ -53,6 +55,7 @@ class Plan:
     window: TimeRange
     overwrite: bool = False
     source: str | None = None
+    compacts: bool | None = False
 
 
 def plan_for(order: Order, context: Context) -> Plan:
@@ -62,7 +65,8 @@ def plan_for(order: Order, context: Context) -> Plan:
     config = load_config(context)
     choice = order.choice.resolved(config)
     specs = choice.specs(config, context)
-    return Plan(config, specs, open_lake(context, config), order.window(), order.overwrite, choice.source)
+    lake, window = open_lake(context, config), order.window()
+    return Plan(config, specs, lake, window, order.overwrite, choice.source, order.compacts)
 
 
 @dataclass(slots=True)
@@ -97,6 +101,10 @@ def collect(plan: Plan, spark: LazySession, interrupts: Interrupts, progress: Pr
         collected.hangs = not collection.abandon(PATIENCE)
         if not isinstance(error, KeyboardInterrupt):
             raise
+    if plan.compacts is not False and not interrupts.came:
+        from tailrace.cli.after_collect import compact_after
+
+        compact_after(plan, collected, spark, interrupts)
     # Perhaps during the last commit, so that nothing was left to be done.
     collected.interrupted = interrupts.came
     collected.seconds = time.monotonic() - began

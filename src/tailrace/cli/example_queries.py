@@ -39,7 +39,7 @@ def _of_page(table: str) -> Iterator[Example]:
 
 
 def _of_any(table: str) -> Iterator[Example]:
-    from tailrace.query.quoting import quoted
+    from tailrace.lake.quoting import quoted
 
     name = quoted(table)
     yield Example("The latest rows", f"select * from {name} order by tp_timestamp desc limit 10")

@@ -80,3 +80,28 @@ class LazySession:
             close_session(session, patience)
         elif driver is not None:
             driver.close(patience)
+
+
+class SessionOnDemand:
+    """A session whose JVM starts when a job asks for it, if ever."""
+
+    def __init__(self, options: SessionOptions) -> None:
+        self.options = options
+        self.lazy: LazySession | None = None
+        self.lock = threading.Lock()
+
+    def __enter__(self) -> SessionOnDemand:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def get(self) -> SparkSession:
+        with self.lock:
+            self.lazy = self.lazy or LazySession(self.options)
+        return self.lazy.get()
+
+    def stop(self, patience: float | None = None) -> None:
+        """Lets the JVM end, as that of a `LazySession` does."""
+        if self.lazy is not None:
+            self.lazy.stop(patience)

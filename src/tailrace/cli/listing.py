@@ -172,7 +172,7 @@ def _words(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return size(value) if name.rpartition("_")[2] == "size" else f"{value:,}"
+        return size(value) if "size" in name.split("_") else f"{value:,}"
     if isinstance(value, list | tuple):
         return ", ".join(_words(name, item) for item in value) or "-"
     if isinstance(value, Mapping):

@@ -13,9 +13,7 @@ from tailrace.cli.options import Context, everywhere, output_option, without_spa
 from tailrace.cli.sought import Meant, filter_options
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from tailrace.cli.lazy_session import LazySession
+    from tailrace.cli.lazy_session import SessionOnDemand
     from tailrace.cli.listing import Row
     from tailrace.config import Config, PartitionSpec
     from tailrace.pipeline.report import ReplayReport
@@ -44,41 +42,20 @@ def replay(context: Context, names: tuple[str, ...], dry_run: bool, output: str,
 
     Exit codes: 0 all that could be tried was, 5 an artifact that is needed cannot be read, 6 locked by another process.
     """
+    from tailrace.cli.lazy_session import SessionOnDemand
     from tailrace.cli.listing import show_rows
-    from tailrace.cli.settings import load_config
+    from tailrace.cli.settings import load_config, session_options
     from tailrace.cli.summary import print_troubles
 
     meant = Meant.of(context, names, filters)
     config = load_config(context)
-    with _Session(context) as session:
+    with SessionOnDemand(session_options(context)) as session:
         reports = [_replayed(config, _spec(config, name), meant, dry_run, session) for name in meant.partitions]
     show_rows([_row(report) for report in reports], REPLAYED, output)
     for report in reports:
         print_troubles(report)
     errors = [report.error.exit_code for report in reports if report.error is not None]
     sys.exit(max(errors, default=5 if any(report.troubles for report in reports) else 0))
-
-
-class _Session:
-    """A Spark session that is started only if one is asked for."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.lazy: LazySession | None = None
-
-    def __enter__(self) -> _Session:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.lazy is not None:
-            self.lazy.stop()
-
-    def get(self) -> SparkSession:
-        from tailrace.cli.lazy_session import LazySession
-        from tailrace.cli.settings import session_options
-
-        self.lazy = self.lazy or LazySession(session_options(self.context))
-        return self.lazy.get()
 
 
 def _spec(config: Config, name: str) -> PartitionSpec:
@@ -94,7 +71,9 @@ def _spec(config: Config, name: str) -> PartitionSpec:
     return found
 
 
-def _replayed(config: Config, spec: PartitionSpec, meant: Meant, dry_run: bool, session: _Session) -> ReplayReport:
+def _replayed(
+    config: Config, spec: PartitionSpec, meant: Meant, dry_run: bool, session: SessionOnDemand
+) -> ReplayReport:
     from tailrace.cli.redact import command_line
     from tailrace.pipeline.replay import Replay, ReplayOptions
 

@@ -16,6 +16,7 @@ from tailrace.core import TailraceError, TooManyBadRows
 
 if TYPE_CHECKING:
     from tailrace.config import PartitionSpec
+    from tailrace.pipeline.compact_report import CompactionReport
     from tailrace.pipeline.report import PartitionReport, ReplayReport
 
 SHOWN_TROUBLES = 15
@@ -119,11 +120,14 @@ def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str
     else:
         days = f", {count(report.days, 'day')} from {report.first_day} to {report.last_day}"
     yield "written", f"{count(report.files, 'file')} ({size(report.bytes)}){days}"
+    if report.compaction is not None and report.compaction.files_before:
+        merged = report.compaction
+        yield "merged", f"{count(merged.files_before, 'file')} into {merged.files_after:,} ({size(merged.bytes_after)})"
     if c.quarantined or report.failed:
         yield "see", f"{context.command} quarantine show {shlex.quote(report.name)}"
 
 
-def print_troubles(report: PartitionReport | ReplayReport) -> None:
+def print_troubles(report: PartitionReport | ReplayReport | CompactionReport) -> None:
     """Errors and warnings, on stderr."""
     from tailrace.cli.main import report as report_error
 

@@ -114,10 +114,17 @@ class SparkError(TailraceError):
 
 
 class LockedError(TailraceError):
-    """Another process is changing the same partition."""
+    """Another process is changing the same partition; a `brief` one will have done so in a moment."""
 
     exit_code = 6
     code = "lake.locked"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, where: str | None = None, hint: str | None = None,
+        brief: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(message, code=code, where=where, hint=hint)
+        self.brief = brief
 
 
 class QueryError(TailraceError):

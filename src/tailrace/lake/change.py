@@ -9,7 +9,7 @@ from tailrace.core import TimeRange
 from tailrace.core.ranges import Ranges
 from tailrace.lake.deleted import deleted
 from tailrace.lake.files import Balance, DataFile
-from tailrace.lake.ledger import Entry, Ledger
+from tailrace.lake.ledger import COMPACT, Entry, Ledger
 from tailrace.lake.place import Place
 from tailrace.lake.predicate import Predicate
 from tailrace.lake.removal import Cut, after_cut, limited, revived, taken_away, thinned
@@ -36,6 +36,8 @@ class Change:
     "The condition that rows of the range have to fulfil to go."
     brought_back: Sequence[DataFile] = ()
     "Files of an earlier version that are to be seen again."
+    merged: Sequence[ActiveFile] = ()
+    "Files that go because `files` hold their rows, be it with another `tp_index`."
     only: frozenset[str] | None = None
     "Paths of the files that stay; the others go. None = all stay, but for what `replace` and `cut` say."
     lifted: Sequence[str] = ()
@@ -51,6 +53,11 @@ class Change:
     def takes_rows(self) -> bool:
         """Do rows go that are stored?"""
         return bool(self.replace) or self.cut is not None or self.only is not None
+
+    @property
+    def changes_rows(self) -> bool:
+        """Does anybody who reads the table see other rows, or other values in them?"""
+        return self.kind != COMPACT
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +106,8 @@ def effect_of(change: Change, root: Place, active: Sequence[ActiveFile], ledger:
 
 
 def _balance(change: Change, taken: Rewritten, fresh: Thinned) -> Balance:
+    if change.merged:
+        return Balance()
     if change.only is None:
         return Balance(sum(file.rows for file in fresh.files), taken.gone.total())
     # Files that come back and files that go hold many of the same rows: what is certain is the difference.
@@ -109,6 +118,8 @@ def _balance(change: Change, taken: Rewritten, fresh: Thinned) -> Balance:
 def _taken(
     change: Change, root: Place, active: Sequence[ActiveFile], ledger: Ledger, cut: Cut | None, label: str
 ) -> Rewritten:
+    if change.merged:
+        return Rewritten([*change.merged])
     if change.only is not None:
         return Rewritten([file for file in active if file.path not in change.only])
     if not change.replace and cut is None:

@@ -19,12 +19,13 @@ from tailrace.lake.intents import Intents
 from tailrace.lake.ledger import RESTORE, Ledger, Segment, entries_table
 from tailrace.lake.paths import Lake
 from tailrace.lake.rewrite import ActiveFile
-from tailrace.lake.snapshot import active_files
+from tailrace.lake.snapshot import active_files, active_paths
 from tailrace.lake.steps import reached
 from tailrace.lake.table import ATTEMPTS, widen
 from tailrace.lake.types import schema_fingerprint
 
 if TYPE_CHECKING:
+    from deltalake import DeltaTable
     from deltalake.transaction import AddAction, RemoveAction
 
 
@@ -40,15 +41,28 @@ class Recovered:
 class PartitionWriter:
     """One run's hand on one partition: `recover`, any number of `commit`s, `finish`; all from one thread.
 
-    The caller holds the partition's lock; should it be lost, the protocol still stores every row once.
+    The caller holds the partition's lock; should it be lost, the protocol still stores every row once. A run that
+    is `apart` writes its files without the lock: it begins with `announce` and takes the lock for each `rejoin` with
+    the commit after it, and for `finish`. Writers of one thread may share an opened table, `delta`, which has the
+    columns of `schema`.
     """
 
-    def __init__(self, lake: Lake, table: str, partition: str, run: str, schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        table: str,
+        partition: str,
+        run: str,
+        schema: pa.Schema,
+        apart: str | None = None,
+        delta: DeltaTable | None = None,
+    ) -> None:
         runs.check_run_id(run)
         self._run, self._schema = run, schema
         self._fingerprint = schema_fingerprint(schema)
-        self._intents = Intents(lake, table, partition, run, schema)
-        self._manifests = lake.meta("runs", table, partition)
+        self._intents = Intents(lake, table, partition, run, schema, delta)
+        self._manifests = lake.meta(apart or "runs", table, partition)
+        self._is_apart = apart is not None
         self._ledger = Ledger()
         self._unfolded: list[Segment] = []
         self._first = self._sequence = 0
@@ -56,18 +70,41 @@ class PartitionWriter:
 
     def recover(self) -> Recovered:
         """Settle what dead runs left, read the ledger, and announce this run."""
+        recovered = self._clear_up()
+        self._announce(self._sequence)
+        return recovered
+
+    def announce(self) -> None:
+        """Say that this run may write files."""
+        self._announce(self._intents.decided()[0])
+
+    def rejoin(self) -> Recovered:
+        """Go on from what others have made of the partition meanwhile."""
+        recovered = self._clear_up()
+        # After the snapshot was taken: whoever takes us for dead says so first and then takes a number.
+        if not runs.is_announced(self._manifests, self._run):
+            raise self._lose()
+        return recovered
+
+    def _announce(self, sequence: int) -> None:
+        self._first = sequence
+        runs.write_manifest(self._manifests, runs.new_manifest(self._run, sequence))
+        reached("manifest-written")
+
+    def _clear_up(self) -> Recovered:
         self._intents.directory.clear_staged()
         self._manifests.clear_staged()
         intents = self._intents.settle_all()
         dead = [m for m in runs.manifests(self._manifests) if m.run != self._run]
-        if any(m.swept is None for m in dead):
+        fresh = [m for m in dead if m.swept is None]
+        if fresh and self._is_apart:
+            dead = [self._given_up(m) for m in dead]
+        if fresh:
             intents += self._intents.fence()
         files = sum(self._sweep(m) for m in dead)
-        self._first = self._sequence = self._intents.decided()[0]
-        self._ledger = self._intents.ledger()
+        self._sequence, self._has_declared = self._intents.decided()[0], False
+        self._ledger, self._unfolded = self._intents.ledger(), []
         self._keep_fold()
-        runs.write_manifest(self._manifests, runs.new_manifest(self._run, self._first))
-        reached("manifest-written")
         return Recovered(intents, len(dead), files)
 
     def ledger(self) -> Ledger:
@@ -90,6 +127,15 @@ class PartitionWriter:
         """The partition's files in the version from which this run commits."""
         return active_files(self._intents.delta, self._intents.partition)
 
+    def active_paths(self) -> frozenset[str]:
+        """Where they lie."""
+        return active_paths(self._intents.delta, self._intents.partition)
+
+    def current_paths(self) -> frozenset[str]:
+        """In the latest version, for one who holds no lock."""
+        self._intents.refresh()
+        return self.active_paths()
+
     def commit(self, change: Change) -> Committed:
         """Make the change visible, whole or not at all."""
         self._check_files(change.files)
@@ -97,6 +143,7 @@ class PartitionWriter:
         self._abandon()
         if self._intents.decided()[0] != self._sequence:
             raise self._lose()
+        self._check_active(change.merged)
         active = self.active() if change.takes_rows or change.key is not None else []
         ledger = self.ledger() if change.takes_rows else Ledger()
         effect = effect_of(change, self._intents.root, active, ledger, f"{self._run}-{self._sequence + 1}")
@@ -116,7 +163,11 @@ class PartitionWriter:
             raise self._lose()
         self._has_declared = True
         reached("segment-written")
-        self._publish(segment.sequence, [*files, *change.brought_back], effect.taken.removed, effect.balance)
+        actions: list[AddAction | RemoveAction] = [
+            *(_add(file, change.changes_rows) for file in (*files, *change.brought_back)),
+            *(_remove(file, change.changes_rows) for file in effect.taken.removed),
+        ]
+        self._publish(segment.sequence, actions, effect.taken.removed, effect.balance)
         reached("committed")
         self._sequence, self._has_declared = segment.sequence, False
         self._unfolded.append(segment)
@@ -136,18 +187,22 @@ class PartitionWriter:
         self._intents.delete_orphans(self._run, self._first)
         reached("run-cleaned")
         if not may_write:
-            runs.remove_manifest(self._manifests, self._run)
-            reached("manifest-removed")
+            self.leave()
         self._keep_fold()
 
+    def leave(self) -> None:
+        """No file of this run is left that no commit names: it need not be looked for. Needs no lock."""
+        runs.remove_manifest(self._manifests, self._run)
+        reached("manifest-removed")
+
     def _publish(
-        self, sequence: int, files: Sequence[DataFile], removed: Sequence[ActiveFile], balance: Balance
+        self, sequence: int, actions: list[AddAction | RemoveAction], removed: Sequence[ActiveFile], balance: Balance
     ) -> None:
         from deltalake.exceptions import CommitFailedError
 
         for _ in range(ATTEMPTS):
             try:
-                self._intents.transact([*map(_add, files), *map(_remove, removed)], sequence, balance, is_ok=True)
+                self._intents.transact(actions, sequence, balance, is_ok=True)
                 return
             except Exception as error:
                 # The put may have succeeded before the error: only the log knows.
@@ -187,8 +242,7 @@ class PartitionWriter:
         """Rows of a file that others have removed live on in theirs: adding our copy would double them."""
         if not removed:
             return
-        active = {f.path for f in active_files(self._intents.delta, self._intents.partition)}
-        if not active.issuperset(f.path for f in removed):
+        if not self.active_paths().issuperset(f.path for f in removed):
             raise LakeError(
                 "files to be replaced were rewritten by someone else",
                 code="lake.conflict",
@@ -205,6 +259,13 @@ class PartitionWriter:
             where=str(self._intents.root),
             hint="run the command again; every row that was stored is stored once",
         )
+
+    def _given_up(self, dead: runs.Manifest) -> runs.Manifest:
+        lost = replace(dead, lost=True)
+        if not dead.lost:
+            runs.write_manifest(self._manifests, lost)
+            reached("merge-run-given-up")
+        return lost
 
     def _sweep(self, dead: runs.Manifest) -> int:
         """Delete what a dead run never committed; tasks of it may outlive it, so later runs look again."""
@@ -224,13 +285,14 @@ class PartitionWriter:
             book.write_fold(directory, self.ledger(), self._run)
 
 
-def _add(file: DataFile) -> AddAction:
+def _add(file: DataFile, changes_rows: bool) -> AddAction:
     from deltalake.transaction import AddAction
 
-    return AddAction(file.path, file.size, file.partition_values, int(time.time() * 1000), True, file.stats)
+    modified = file.modified or int(time.time() * 1000)
+    return AddAction(file.path, file.size, file.partition_values, modified, changes_rows, file.stats)
 
 
-def _remove(file: ActiveFile) -> RemoveAction:
+def _remove(file: ActiveFile, changes_rows: bool) -> RemoveAction:
     from deltalake.transaction import RemoveAction
 
-    return RemoveAction(file.path, True, int(time.time() * 1000), file.size, {**file.partition_values})
+    return RemoveAction(file.path, changes_rows, int(time.time() * 1000), file.size, {**file.partition_values})

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
+from tailrace import __version__
 from tailrace.lake.paths import PARTITION_COLUMNS
 
 STATS_TEXT = 32
@@ -38,6 +39,8 @@ class DataFile:
     "Delta's statistics, JSON."
     fingerprint: str
     "`schema_fingerprint` of what was written."
+    modified: int | None = None
+    "When its last rows were stored, in milliseconds; None: now."
 
     @property
     def partition_values(self) -> dict[str, str]:
@@ -65,6 +68,18 @@ class TextRange:
         least = [t for t in (self.least, other.least) if t is not None]
         greatest = [t for t in (self.greatest, other.greatest) if t is not None]
         return TextRange(min(least, default=None), max(greatest, default=None), self.nulls + other.nulls)
+
+
+def footer(table: str, partition: str, run: str, first: datetime | None, last: datetime | None) -> dict[str, str]:
+    """What a file says of itself to whoever finds it without its log; `tailrace.run` is in the commit, too."""
+    times = {"tailrace.first": first, "tailrace.last": last}
+    return {
+        "tailrace.version": __version__,
+        "tailrace.table": table,
+        "tailrace.partition": partition,
+        "tailrace.run": run,
+        **{name: f"{time.isoformat()}Z" for name, time in times.items() if time is not None},
+    }
 
 
 def stats_json(

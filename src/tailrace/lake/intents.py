@@ -77,12 +77,20 @@ def decided_at(delta: DeltaTable, partition: str) -> int:
 class Intents:
     """One run's view of a partition's intents; `delta` is the snapshot from which it commits."""
 
-    def __init__(self, lake: Lake, table: str, partition: str, run: str, schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        table: str,
+        partition: str,
+        run: str,
+        schema: pa.Schema,
+        delta: DeltaTable | None = None,
+    ) -> None:
         self.lake, self.table, self.partition, self.run = lake, table, partition, run
         self.root = lake.table_root(table)
         self.directory = lake.meta("ledger", table, partition)
         self._opened = time.monotonic()
-        self.delta = open_or_create(lake, table, schema)
+        self.delta = open_or_create(lake, table, schema) if delta is None else delta
 
     def refresh(self) -> None:
         """Move on to the latest snapshot."""

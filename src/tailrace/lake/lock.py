@@ -8,8 +8,9 @@ from __future__ import annotations
 import fcntl
 import os
 import socket
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,12 @@ from tailrace.core.errors import LockedError
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import LocalPlace, Place
 
+LOCK = "lock"
+"Of all who change rows."
+BRIEFLY = 60.0
+"Seconds that one who holds a lock for a commit alone may take."
+_PAUSE = 0.02
+
 
 @dataclass(frozen=True, slots=True)
 class Holder:
@@ -29,37 +36,64 @@ class Holder:
     host: str
     command: str
     since: str
+    brief: bool = False
+    "It is held for a commit alone: whoever comes waits."
 
 
 @contextmanager
-def partition_lock(lake: Lake, table: str, partition: str, command: str) -> Iterator[None]:
-    """Hold the partition for the length of the block, or say at once who does."""
+def partition_lock(
+    lake: Lake, table: str, partition: str, command: str, *, brief: bool = False, of: str = LOCK
+) -> Iterator[None]:
+    """Hold the partition for the length of the block, or say at once who does; a brief holder is waited for.
+
+    `of`: another lock than that of all who change rows.
+    """
     place, name = lake.meta("locks", table, partition), f"partition {table}.{partition}"
-    with _held(place, name, command):
+    with ExitStack() as held:
+        _patiently(lambda: held.enter_context(_held(place, name, _holder(command, brief), of)))
         yield
 
 
-def _held(place: Place, name: str, command: str) -> AbstractContextManager[None]:
+def _held(place: Place, name: str, holder: Holder, of: str) -> AbstractContextManager[None]:
     if isinstance(place, LocalPlace):
-        return local_lock(place.path / "lock", name, command)
+        return _locked_file(place.path / of, name, holder)
     from tailrace.lake.lease import leased
     from tailrace.lake.object_place import ObjectPlace
 
-    assert isinstance(place, ObjectPlace)
-    return leased(place, name, _holder(command))
+    where = place if of == LOCK else place / of
+    assert isinstance(where, ObjectPlace)
+    return leased(where, name, holder)
 
 
-def _holder(command: str) -> Holder:
-    return Holder(os.getpid(), socket.gethostname(), command, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+def _holder(command: str, brief: bool = False) -> Holder:
+    return Holder(os.getpid(), socket.gethostname(), command, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", brief)
+
+
+def _patiently(take: Callable[[], None]) -> None:
+    deadline = time.monotonic() + BRIEFLY
+    looks = 0
+    while True:
+        try:
+            return take()
+        except LockedError as error:
+            # Once is not enough: between taking the lock and saying so somebody else's name may stand there.
+            looks = 0 if error.brief else looks + 1
+            if looks > 1 or time.monotonic() > deadline:
+                raise
+        time.sleep(_PAUSE)
+
+
+def local_lock(path: Path, name: str, command: str) -> AbstractContextManager[None]:
+    """Hold something of this machine, by a file that is there for nothing else."""
+    return _locked_file(path, name, _holder(command))
 
 
 @contextmanager
-def local_lock(path: Path, name: str, command: str) -> Iterator[None]:
-    """Hold something of this machine, by a file that is there for nothing else."""
+def _locked_file(path: Path, name: str, holder: Holder) -> Iterator[None]:
     handle = _acquire(path, name)
     try:
         os.ftruncate(handle, 0)
-        os.pwrite(handle, msgspec.json.encode(_holder(command)), 0)
+        os.pwrite(handle, msgspec.json.encode(holder), 0)
         yield
         os.ftruncate(handle, 0)
     finally:
@@ -92,9 +126,11 @@ def _is_same_file(handle: int, path: Path) -> bool:
 
 def locked(content: bytes, name: str, where: str, hint: str) -> LockedError:
     """The error for who comes second; `content` is the holder, as far as is known."""
+    brief = False
     try:
         holder = msgspec.json.decode(content, type=Holder)
         by = f"process {holder.pid} on {holder.host} (`{holder.command}`) since {holder.since}"
+        brief = holder.brief
     except msgspec.DecodeError:
         by = "another process"
-    return LockedError(f"{name} is held by {by}", where=where, hint=hint)
+    return LockedError(f"{name} is held by {by}", where=where, hint=hint, brief=brief)

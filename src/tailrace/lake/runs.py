@@ -32,6 +32,8 @@ class Manifest:
     since: float
     swept: float | None = None
     "When another run first cleared its files away."
+    lost: bool = False
+    "Others are about to do that: whoever comes back from a long sleep must not commit any more."
 
 
 def new_run_id() -> str:
@@ -55,6 +57,11 @@ def write_manifest(directory: Place, manifest: Manifest) -> None:
 
 def remove_manifest(directory: Place, run: str) -> None:
     directory.delete([_name(run)])
+
+
+def is_announced(directory: Place, run: str) -> bool:
+    """Do others still count on it?"""
+    return any(manifest.run == run and not manifest.lost for manifest in manifests(directory))
 
 
 def manifests(directory: Place) -> list[Manifest]:

@@ -85,6 +85,14 @@ def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None 
     return [ActiveFile(*row) for row in zip(*(c.to_pylist() for c in files.columns), strict=True)]
 
 
+def active_paths(delta: DeltaTable, partition: str) -> frozenset[str]:
+    """Only where they lie, which costs a fraction: statistics are not unpacked."""
+    actions = pa.table(delta.get_add_actions(flatten=False))
+    owners = pc.struct_field(actions.column("partition"), "tp_partition")
+    paths = actions.column("path").filter(pc.equal(owners, partition)).to_pylist()
+    return frozenset(unquote(path) if "%" in path else path for path in paths)
+
+
 def _add_actions(delta: DeltaTable) -> pa.Table:
     actions = pa.table(delta.get_add_actions(flatten=True))
     # The log holds URL-encoded paths; on disk they are as `paths.encode_value` wrote them.

@@ -6,6 +6,8 @@ import os
 import signal
 from collections import Counter
 
+MERGING = ("files-merged", "merge-run-given-up")
+"Those of a compaction alone."
 UPKEEP = ("files-vacuumed", "quarantine-vacuumed", "log-checkpointed", "log-shortened")
 "Those of a vacuum, and of deleting for good: nothing is declared or committed there."
 STEPS = (
@@ -13,6 +15,7 @@ STEPS = (
     "manifest-written",
     "replayed",
     "duplicates-dropped",
+    *MERGING,
     "segment-staged",
     "segment-written",
     "committed",

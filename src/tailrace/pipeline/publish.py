@@ -238,7 +238,7 @@ class Publisher:
 
     def _note_days(self, days: Iterable[date]) -> None:
         self.days.update(days)
-        self.report.days = len(self.days)
+        self.report.days, self.report.dates = len(self.days), frozenset(self.days)
         if self.days:
             self.report.first_day, self.report.last_day = str(min(self.days)), str(max(self.days))
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Protocol
+from datetime import date
+from typing import TYPE_CHECKING, Protocol
 
 from tailrace.core import TailraceError
 from tailrace.pipeline.job import Counts
+
+if TYPE_CHECKING:
+    from tailrace.pipeline.compact_report import CompactionReport
 
 
 @dataclass(slots=True)
@@ -50,6 +54,10 @@ class PartitionReport:
     seconds: float = 0.0
     first_day: str | None = None
     last_day: str | None = None
+    dates: frozenset[date] = frozenset()
+    "Days that files were written for."
+    compaction: CompactionReport | None = None
+    "What was merged afterwards, if anything."
     troubles: list[Trouble] = field(default_factory=list)
     advice: list[Trouble] = field(default_factory=list)
     "Nothing went wrong, but somebody should know."
@@ -82,6 +90,7 @@ class PartitionReport:
             "days": self.days,
             "first_day": self.first_day,
             "last_day": self.last_day,
+            "compaction": None if self.compaction is None else self.compaction.as_dict(),
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "error": None if self.error is None else {"code": self.error.code, "message": str(self.error)},

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tailrace.core.arrow import arrow_schema
-from tailrace.lake.files import TextRange, stats_json
+from tailrace.lake.files import TextRange, footer, stats_json
 from tailrace.lake.identity import tp_ids
 from tailrace.lake.paths import data_path, stored_value
 from tailrace.lake.place import Draft
@@ -25,7 +25,6 @@ from tailrace.pipeline.job import Job, WrittenFile
 from tailrace.pipeline.lists import CODED, LIST
 from tailrace.pipeline.moments import DAY_US, EPOCH
 from tailrace.pipeline.shape import Origin, Shaped, held_bytes, joined, places
-from tailrace.version import __version__
 
 BUFFER_BYTES = 48 << 20
 "Rows held back to be sorted together, over all days of a task."
@@ -56,6 +55,9 @@ class _Open:
     schema: pa.Schema
     "The columns of this file: those that any of its rows has a value in."
     rows: int = 0
+    first: datetime | None = None
+    last: datetime | None = None
+    "Times of its rows."
     ranges: dict[str, TextRange] = field(default_factory=dict)
     "Of columns that are written as dictionaries: their few words tell it, the file's own statistics would cost."
 
@@ -69,6 +71,9 @@ class _Open:
             arrays.append(array if array.type == column.type else array.cast(column.type))
         self.writer.write_table(pa.table(arrays, schema=self.schema), row_group_size=ROW_GROUP)
         self.rows += rows
+        span = pc.min_max(columns[_TIME]).as_py()
+        self.first = min(self.first or span["min"], span["min"])
+        self.last = max(self.last or span["max"], span["max"])
         for name in coded.intersection(self.schema.names):
             column = arrays[self.schema.get_field_index(name)]
             found = pc.min_max(column.dictionary).as_py()
@@ -195,20 +200,15 @@ class LakeWriter:
         path = f"{directory}/{self.job.run}-{self.name}-{self.serial}.parquet"
         self.serial += 1
         draft = self.job.table_root.create(path)
-        schema = schema.with_metadata(
-            {
-                "tailrace.version": __version__,
-                "tailrace.table": self.job.table.name,
-                "tailrace.partition": self.job.partition,
-                "tailrace.run": self.job.run,
-            }
-        )
         settings = parquet_settings(self.job.table.columns, first, self.enricher.coded)
         opened = self.open[key] = _Open(pq.ParquetWriter(draft.path, schema, **settings), draft, path, schema)
         return opened
 
     def _close(self, key: Key) -> None:
         opened = self.open.pop(key)
+        # Metadata of the schema would not be written: it is left out where Arrow's own schema is.
+        told = footer(self.job.table.name, self.job.partition, self.job.run, opened.first, opened.last)
+        opened.writer.add_key_value_metadata(told)
         opened.writer.close()
         stats = stats_json(opened.writer.writer.metadata, self.schema, opened.ranges, opened.schema.names)
         index, day = key

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from tailrace.query.quoting import literal, quoted
+from tailrace.lake.quoting import quoted, scan
 
 if TYPE_CHECKING:
     import duckdb
@@ -19,7 +19,7 @@ _OWN = "memory.tailrace_own"
 
 def nothing(schema: pa.Schema) -> str:
     """The columns, and no rows."""
-    from tailrace.query.types import duckdb_type
+    from tailrace.lake.sql import duckdb_type
 
     columns = ", ".join(f"NULL::{duckdb_type(f)} AS {quoted(f.name)}" for f in schema)
     return f"SELECT {columns} WHERE false"
@@ -27,26 +27,26 @@ def nothing(schema: pa.Schema) -> str:
 
 def rows_of(paths: Iterable[str], schema: pa.Schema, condition: str = "") -> str:
     """The rows of the files, or those of them that fulfil a condition."""
-    from tailrace.query.types import duckdb_type, has_grown
+    from tailrace.lake.sql import duckdb_type, has_grown
 
     # DuckDB 2.0 fails when it looks inside a struct for a field that a file lacks: it gets such structs whole.
     grown = ", ".join(f"[{quoted(f.name)}][1] AS {quoted(f.name)}" for f in schema if has_grown(f.type))
     select = f"* REPLACE ({grown})" if grown else "*"
     where = f" WHERE {condition}" if condition else ""
-    return f"SELECT {select} FROM {_scan(paths, {f.name: duckdb_type(f) for f in schema})}{where}"
+    return f"SELECT {select} FROM {scan(paths, {f.name: duckdb_type(f) for f in schema})}{where}"
 
 
 def quarantine(connection: duckdb.DuckDBPyConnection, files: LocalFiles) -> tuple[str, list[str]]:
     """All records that could not be stored, and what had to be left out of them."""
     from tailrace.lake.quarantine import SHOWN_SCHEMA, list_quarantine
-    from tailrace.query.types import duckdb_type
+    from tailrace.lake.sql import duckdb_type
 
     listing = list_quarantine(files.lake, files.paths)
     damaged = [str(error) for error in listing.damaged]
     if not listing.files:
         return nothing(SHOWN_SCHEMA), damaged
     types = {f.name: duckdb_type(f) for f in SHOWN_SCHEMA}
-    body = f"SELECT * FROM {_scan(listing.files, types)} AS entry"
+    body = f"SELECT * FROM {scan(listing.files, types)} AS entry"
     if listing.superseded.num_rows:
         # Of an artifact that was read again only the entries of the last reading hold.
         connection.register("tailrace_listing", listing.superseded)
@@ -58,12 +58,3 @@ def quarantine(connection: duckdb.DuckDBPyConnection, files: LocalFiles) -> tupl
             AND entry.run <> taken.run AND entry.run IS DISTINCT FROM taken.stored_by
             AND (taken.since IS NULL OR entry.run < taken.since)"""
     return body, damaged
-
-
-def _scan(paths: Iterable[str], types: Mapping[str, str]) -> str:
-    """The files with these columns by name, null where a file lacks one; none is opened to find that out."""
-    entries = ", ".join(
-        f"{literal(name)}: {{'name': {literal(name)}, 'type': {literal(kind)}, 'default_value': NULL}}"
-        for name, kind in types.items()
-    )
-    return f"read_parquet([{', '.join(map(literal, paths))}], schema = MAP {{{entries}}})"

@@ -19,9 +19,9 @@ import duckdb
 
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
+from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
 from tailrace.query.engine import Engine
-from tailrace.query.quoting import literal, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,13 +13,13 @@ import duckdb
 from tailrace.core.errors import LakeError, QueryError
 from tailrace.core.registry import holding, nearest
 from tailrace.core.table import DEFAULT_SCHEMA
+from tailrace.lake.quoting import quoted
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, readable_of
 from tailrace.query.local import Announce, LocalFiles
 from tailrace.query.parameters import with_values
 from tailrace.query.permission import Permission
 from tailrace.query.plan import opened, planner
-from tailrace.query.quoting import quoted
 from tailrace.query.statement import Statement, with_now
 from tailrace.query.tables import Tables
 from tailrace.query.views import Views

@@ -12,7 +12,7 @@ import duckdb
 
 from tailrace.core.directories import cache_directory
 from tailrace.core.errors import QueryError, UsageError
-from tailrace.query.quoting import literal
+from tailrace.lake.quoting import literal
 
 if TYPE_CHECKING:
     from tailrace.lake.paths import Lake

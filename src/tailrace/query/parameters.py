@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from tailrace.core.errors import UsageError
-from tailrace.query.quoting import literal
+from tailrace.lake.quoting import literal
 from tailrace.query.tokens import tokens
 
 

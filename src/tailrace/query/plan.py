@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from tailrace.lake.quoting import literal, quoted
 from tailrace.query.conditions import Condition, conditions, scans_of
 from tailrace.query.limits import Limits, confine
-from tailrace.query.quoting import literal, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,7 +35,7 @@ def scans(
     connection: duckdb.DuckDBPyConnection, statement: str, path: str, views: Mapping[Key, pa.Schema]
 ) -> Scans | None:
     """Each scan of each view; None where DuckDB has no plan of the statement."""
-    from tailrace.query.types import duckdb_type
+    from tailrace.lake.sql import duckdb_type
 
     schemas = {schema for schema, _ in views}
     numbered = {f"t{number}": key for number, key in enumerate(views)}

@@ -11,11 +11,11 @@ import duckdb
 from tailrace.core.errors import LakeError
 from tailrace.core.registry import ALIASES
 from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
+from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
 from tailrace.query.filters import Schema
 from tailrace.query.local import LocalFiles
 from tailrace.query.plan import CATALOG, Key, Scans, address, scans
-from tailrace.query.quoting import literal, quoted
 from tailrace.query.statement import Statement
 from tailrace.query.tables import Shown, Tables
 

@@ -15,10 +15,10 @@ from logfiles import write
 from smalllake import answer, engine
 from world import World
 
+from tailrace.lake.quoting import literal, quoted
 from tailrace.query.connect import connect
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Limits
-from tailrace.query.quoting import literal, quoted
 from tailrace.query.shell.completing import complete
 from tailrace.query.shell.names import LakeNames
 from tailrace.query.shell.session import Session

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from tailrace.core.errors import UsageError
 from tailrace.core.registry import nearest
+from tailrace.lake.quoting import literal, quoted
 from tailrace.query.files import BINARY, FORMS, form_of
-from tailrace.query.quoting import literal, quoted
 from tailrace.query.render import render
 from tailrace.query.shell import described
 

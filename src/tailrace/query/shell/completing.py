@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tailrace.query.quoting import quoted
+from tailrace.lake.quoting import quoted
 from tailrace.query.shell.commands import COMMANDS, SHOWN_FORMS
 from tailrace.query.shell.names import Names
 from tailrace.query.tokens import Token, tokens

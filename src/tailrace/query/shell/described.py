@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.core.errors import UsageError
 from tailrace.core.registry import ALIASES, nearest
+from tailrace.lake.quoting import quoted
 from tailrace.query.engine import Engine, Result
-from tailrace.query.quoting import quoted
 from tailrace.query.wildcards import fits
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def tables(engine: Engine, pattern: str = "") -> Result:
 
 def columns(engine: Engine, table: str) -> Result:
     """Names, types and meanings of a table's columns."""
-    from tailrace.query.types import duckdb_type
+    from tailrace.lake.sql import duckdb_type
 
     fields = _shown(engine).columns(_known(engine, table))
     rows = [(field.name, duckdb_type(field), _comment(field)) for field in fields]
@@ -54,7 +54,7 @@ def summary(engine: Engine, table: str) -> str:
 
 def definition(engine: Engine, table: str) -> str:
     """A table as SQL would make it; without a name, all that hold rows."""
-    from tailrace.query.types import duckdb_type
+    from tailrace.lake.sql import duckdb_type
 
     names = [_known(engine, table)] if table else [row[0] for row in tables(engine).rows]
     parts = []

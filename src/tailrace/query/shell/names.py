@@ -53,7 +53,7 @@ class LakeNames:
         for name in path:
             field = next((f for f in fields if f.name.lower() == name.lower()), None)
             fields = _inside(field)
-        from tailrace.query.types import duckdb_type
+        from tailrace.lake.sql import duckdb_type
 
         return [(field.name, duckdb_type(field)) for field in fields]
 

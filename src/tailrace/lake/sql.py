@@ -5,8 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
+from tailrace.lake.quoting import quoted
 from tailrace.lake.types import JOINED_LATER
-from tailrace.query.quoting import quoted
 
 _NAMES = {
     pa.bool_(): "BOOLEAN",
@@ -22,16 +22,25 @@ _NAMES = {
 
 def duckdb_type(field: pa.Field) -> str:
     """The type a query sees: what was declared as `json` is JSON, times are UTC without zone."""
+    return _type(field, "JSON")
+
+
+def stored_type(field: pa.Field) -> str:
+    """The type that comes out of DuckDB as it went in: JSON is the text that was stored."""
+    return _type(field, "VARCHAR")
+
+
+def _type(field: pa.Field, json: str) -> str:
     if (field.metadata or {}).get(b"tailrace.type") == b"json":
-        return "JSON"
-    return _of(field.type)
+        return json
+    return _of(field.type, json)
 
 
-def _of(kind: pa.DataType) -> str:
+def _of(kind: pa.DataType, json: str) -> str:
     if pt.is_struct(kind):
-        return f"STRUCT({', '.join(f'{quoted(f.name)} {duckdb_type(f)}' for f in kind.fields)})"
+        return f"STRUCT({', '.join(f'{quoted(f.name)} {_type(f, json)}' for f in kind.fields)})"
     if pt.is_list(kind) or pt.is_large_list(kind) or pt.is_list_view(kind):
-        return _of(kind.value_type) + "[]"
+        return _of(kind.value_type, json) + "[]"
     if pt.is_decimal(kind):
         return f"DECIMAL({kind.precision},{kind.scale})"
     if pt.is_timestamp(kind):

@@ -1,0 +1,145 @@
+"""`tailrace compact`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.completing import complete_partitions
+from tailrace.cli.options import Context, everywhere, report_option
+
+if TYPE_CHECKING:
+    from tailrace.cli.compacting import Compacted
+    from tailrace.cli.listing import Row
+    from tailrace.lake.compaction import CompactionPlan
+    from tailrace.lake.paths import Lake
+    from tailrace.pipeline.compact_report import CompactionReport
+
+PLANNED = ("partition", "days", "files", "size", "rows", "first", "last")
+DONE = ("partition", "days", "files", "into", "size_before", "size", "left")
+
+
+@click.command("compact")
+@click.argument("names", metavar="[SEL]...", nargs=-1, shell_complete=complete_partitions)
+@click.option("--from", "start", metavar="TIME", help="Only days at or after this time (2024-01-31, T-7d …).")
+@click.option("--to", "end", metavar="TIME", help="Only days before this time.")
+@click.option("--reindex", is_flag=True, help="Give all rows the tp_index that the configuration says now.")
+@click.option("--dry-run", is_flag=True, help="Show what would be merged, and change nothing.")
+@report_option
+@click.option("--progress/--no-progress", default=None, help="Live progress; by default on a terminal only.")
+@everywhere
+def command(
+    context: Context,
+    names: tuple[str, ...],
+    start: str | None,
+    end: str | None,
+    reindex: bool,
+    dry_run: bool,
+    output: str,
+    progress: bool | None,
+) -> None:
+    """Merge small files of the lake into large ones, sorted by time.
+
+    SEL is a table, table.partition or a partition's name, with wildcards, configured or not; without any, all are
+    looked at. Rows stay as they are; with --reindex, which takes configured partitions, only their tp_index changes.
+    Queries and collections go on meanwhile; a day that changes under way is left for the next run. `partition history`
+    shows each commit, and versions before it can be restored.
+
+    Exit codes: 0 all well, 3 configuration, 5 something could not be read or written, 6 held by another process,
+    130 interrupted.
+    """
+    from tailrace.cli.compact_plans import plans_for, reindexing_plans
+    from tailrace.cli.settings import now, open_lake
+    from tailrace.core import TimeRange, parse_time
+
+    moment = now()
+    window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
+    if reindex:
+        lake, plans = reindexing_plans(context, names, window)
+    else:
+        lake = open_lake(context)
+        plans = plans_for(lake, names, window)
+    if dry_run:
+        _show_plans(plans, output)
+        return
+    visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
+    sys.exit(_compact(context, lake, plans, output, visible))
+
+
+def _show_plans(plans: list[CompactionPlan], output: str) -> None:
+    from tailrace.cli.listing import show_rows
+
+    rows: list[Row] = []
+    for plan in plans:
+        for partition, merges in plan.by_partition().items():
+            days = sorted({merge.day for merge in merges})
+            row: Row = {
+                "partition": f"{plan.table}.{partition}",
+                "days": len(days),
+                "files": sum(len(merge.files) for merge in merges),
+                "size": sum(merge.bytes for merge in merges),
+                "rows": sum(merge.rows for merge in merges),
+                "first": days[0],
+                "last": days[-1],
+            }
+            rows.append(row)
+    show_rows(rows, PLANNED, output)
+
+
+def _compact(context: Context, lake: Lake, plans: list[CompactionPlan], output: str, visible: bool) -> int:
+    from tailrace.cli.interrupts import EXIT_CODE, Interrupts, leave
+
+    if plans:
+        from tailrace.cli.compacting import compact, shown_compaction
+        from tailrace.cli.lazy_session import SessionOnDemand
+        from tailrace.cli.settings import session_options
+        from tailrace.pipeline.hands import Hands
+
+        hands = Hands()
+        with Interrupts() as interrupts, SessionOnDemand(session_options(context)) as session:
+            with shown_compaction(visible, context) as progress:
+                done = compact(lake, plans, session, hands, interrupts, progress)
+            hands.dismiss()
+    else:
+        from tailrace.cli.compacting import Compacted
+        from tailrace.lake.compacting import clear_up
+
+        clear_up(lake, "tailrace compact")
+        done = Compacted()
+    _tell(done, output, context)
+    if done.hangs:
+        leave()
+    return EXIT_CODE if done.interrupted else done.exit_code
+
+
+def _tell(done: Compacted, output: str, context: Context) -> None:
+    from tailrace.cli.listing import as_json, show_rows
+    from tailrace.cli.redact import redacted
+    from tailrace.cli.summary import print_troubles
+
+    if output == "json":
+        told = {"interrupted": done.interrupted, "partitions": [report.as_dict() for report in done.reports]}
+        click.echo(redacted(as_json(told, indent=2)))
+        return
+    if not done.reports and not context.quiet:
+        click.echo("nothing to do: no day has two small files", err=True)
+    if done.reports and not context.quiet:
+        show_rows([_row(report) for report in done.reports], DONE, output)
+    for report in done.reports:
+        print_troubles(report)
+    if done.interrupted:
+        click.echo("interrupted; what is counted here is committed, the next run does the rest", err=True)
+
+
+def _row(report: CompactionReport) -> Row:
+    return {
+        "partition": report.name,
+        "days": len(report.days),
+        "files": report.files_before,
+        "into": report.files_after,
+        "size_before": report.bytes_before,
+        "size": report.bytes_after,
+        "left": report.left_files,
+    }
