@@ -26,12 +26,12 @@ from tailrace.core.ranges import Ranges, joined, without
 from tailrace.lake import segments
 from tailrace.lake.deleted import Erasure, deleted, erased
 from tailrace.lake.intents import read_ledger
-from tailrace.lake.steps import STEPS, UPKEEP
+from tailrace.lake.steps import MERGING, STEPS, UPKEEP
 from tailrace.lake.undo import erase
 
 ACTIONS = ("overwrite", "delete", "reset", "restore")
 RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
-CHANGING = [s for s in STEPS if s not in {*RECOVERY, "fold-written", "replayed", "duplicates-dropped"}]
+CHANGING = [s for s in STEPS if s not in {*RECOVERY, *MERGING, "fold-written", "replayed", "duplicates-dropped"}]
 SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
 
 

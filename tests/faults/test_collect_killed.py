@@ -21,12 +21,12 @@ from world import World
 from tailrace.lake.lock import LockedError
 from tailrace.lake.paths import Lake
 from tailrace.lake.runs import LATE_WRITERS
-from tailrace.lake.steps import STEPS
+from tailrace.lake.steps import MERGING, STEPS
 
 DAYS = [today() - timedelta(days=n) for n in (1, 2)]
 PARTITIONS = [("aws_cloudtrail_log", "trail"), ("nginx_access_log", "web")]
 RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
-COLLECTING = [s for s in STEPS if s not in {*RECOVERY, "fold-written", "replayed"}]
+COLLECTING = [s for s in STEPS if s not in {*RECOVERY, *MERGING, "fold-written", "replayed"}]
 CONFIG = """
 partition "aws_cloudtrail_log" "trail" {
   dedupe = ["event_id"]

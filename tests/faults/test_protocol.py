@@ -22,7 +22,7 @@ from faultruns import (
 from remotelake import BUCKET, MotoProcess, moto_process, remote_lake
 
 from tailrace.lake.paths import Lake
-from tailrace.lake.steps import STEPS
+from tailrace.lake.steps import MERGING, STEPS
 
 
 def at(*steps: str, in_bucket: tuple[str, ...] = ()) -> pytest.MarkDecorator:
@@ -117,7 +117,7 @@ def test_sleeper_wakes_while_only_recovered(lake: Lake, undisturbed: Rows) -> No
 
 def test_every_step_is_tested() -> None:
     here = {*RECOVERY, *ONCE, *EACH_DAY} - {"files-written", "day-committed"}
-    others = {"fold-written", "replayed", "duplicates-dropped"}
+    others = {*MERGING, "fold-written", "replayed", "duplicates-dropped"}
     assert set(STEPS) == here | others, "and these are in test_changes_, test_replay_ and test_collect_killed"
 
 

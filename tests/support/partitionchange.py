@@ -9,7 +9,7 @@ from pathlib import Path
 
 from world import World
 
-from tailrace.core import TailraceError, TimeRange
+from tailrace.core import LockedError, TailraceError, TimeRange
 from tailrace.lake import segments
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.predicate import Predicate
@@ -35,6 +35,14 @@ def change(world: World, action: str) -> None:
         if report.error is not None:
             raise report.error
         assert report.clean, report.troubles
+        return
+    if action in ("compact", "reindex"):
+        done = world.compact("web", patience=0.0) if action == "compact" else world.reindex(patience=0.0)
+        for compacted in done:
+            locked = next((t for t in compacted.troubles if t.code == LockedError.code), None)
+            if compacted.error is not None or locked is not None:
+                raise compacted.error or LockedError(str(locked))
+            assert compacted.clean, compacted.troubles
         return
     with partition_lock(world.lake, *PLACE, f"test {action}"):
         if action == "restore":

@@ -11,16 +11,24 @@ from typing import Any
 import pytest
 
 from tailrace.cli.choice import narrowed
+from tailrace.cli.compact_plans import index_column
 from tailrace.config import Config, load, select
 from tailrace.config.tables import tables_for
 from tailrace.core import TimeRange
+from tailrace.lake.compaction import EVERYTHING, CompactionPlan, Rule, plan_compaction
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
+from tailrace.lake.reindexing import plan_reindex
+from tailrace.lake.snapshot import snapshot, tables
 from tailrace.lake.sought import Sought
 from tailrace.pipeline import collect as collecting
+from tailrace.pipeline import compact as compacting
 from tailrace.pipeline import replay as replaying
+from tailrace.pipeline.compact_report import CompactionReport, Unseen
 from tailrace.pipeline.hands import Hands
 from tailrace.pipeline.job import Job, Unit, UnitResult
+from tailrace.pipeline.merging import run_merges
+from tailrace.pipeline.partition_compaction import CompactOptions
 from tailrace.pipeline.partition_run import CollectOptions
 from tailrace.pipeline.report import PartitionReport, ReplayReport, Silent
 from tailrace.pipeline.unit import run_unit
@@ -88,6 +96,40 @@ class World:
             specs = select(config, selectors)
             return [replaying.Replay(self.lake, config, spec, options, session).run() for spec in specs]
         finally:
+            patch.undo()
+
+    def compact(self, *partitions: str, rule: Rule = EVERYTHING, **options: Any) -> list[CompactionReport]:
+        """What `compact` does, without a JVM as well."""
+        found = [snapshot(self.lake, table) for table in tables(self.lake)]
+        return self._compact([plan_compaction(seen, partitions or None, rule=rule) for seen in found], options)
+
+    def reindex(self, **options: Any) -> list[CompactionReport]:
+        """What `compact --reindex` does."""
+        return self._compact([plan for plan in self.plans_to_reindex() if plan.merges], options)
+
+    def plans_to_reindex(self) -> list[CompactionPlan]:
+        specs = self.config().partitions
+        found = [snapshot(self.lake, table) for table in tables(self.lake)]
+        return [
+            plan_reindex(seen, {s.name: index_column(s, seen.schema) for s in specs if s.table == seen.table})
+            for seen in found
+        ]
+
+    def _compact(self, plans: list[CompactionPlan], options: dict[str, Any]) -> list[CompactionReport]:
+        session: Any = lambda: None  # noqa: E731
+        patch = pytest.MonkeyPatch()
+        patch.setattr(
+            compacting, "run_merges", lambda _, tasks: [[run_merges(unit) for unit in task] for task in tasks]
+        )
+        hands = Hands()
+        run = compacting.Compaction(self.lake, CompactOptions(**options), session, Unseen(), hands)
+        try:
+            return run.compact(plans)
+        except BaseException:
+            run.abandon(patience=5)
+            raise
+        finally:
+            hands.dismiss()
             patch.undo()
 
     def collect_one(self, table: str, paths: str, **more: str) -> PartitionReport:
