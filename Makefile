@@ -31,6 +31,7 @@ bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → b
 	$(BIN)/python benchmarks/run.py --scale 1,4,16
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/objects.py
+	$(BIN)/python benchmarks/compaction.py
 	$(BIN)/python benchmarks/formats.py
 	$(BIN)/python benchmarks/table_costs.py
 

@@ -159,11 +159,34 @@ def write() -> None:
     startup = RESULTS / "startup.json"
     if startup.exists():
         text += ["## Start-up\n", *_startup(json.loads(startup.read_text())), ""]
-    for name, lines in (("objects", _objects), ("formats", _formats), ("tables", _tables)):
+    parts = (("compaction", _compaction), ("objects", _objects), ("formats", _formats), ("tables", _tables))
+    for name, lines in parts:
         path = RESULTS / f"{name}.json"
         if path.exists():
             text += [*lines(json.loads(path.read_text())["results"]), ""]
     (HERE / "RESULTS.md").write_text("\n".join(text))
+
+
+def _compaction(results: list[Result]) -> list[str]:
+    first = next(r for r in results if r["engine"] == "tailrace")
+    lines = [
+        "## Compaction\n",
+        f"{first['days']:,} days of ten partitions, each in {first['small_files'] // first['days']} files of "
+        f"{first['rows'] // first['small_files']} lines of nginx, become",
+        "one file each, sorted by time: `tailrace compact`, statistics and commits included, beside DuckDB's `COPY`, a",
+        "statement a day (`by_day`) or one for all (`at_once`).\n",
+        "| | wall s | CPU s | RSS MB | PSS MB | MB out | files | wall ratio | CPU ratio | wrong |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
+    ]
+    for r in results:
+        compared = r["engine"] != "tailrace" and not _wrong(r) and not _wrong(first)
+        ratios = [f"{first[k] / r[k]:.2f}" if compared else "" for k in ("wall", "cpu")]
+        numbers = (
+            f"{r['wall']:.1f} | {r['cpu']:.1f} | {r['peak_rss'] / 1e6:.0f} | {r['peak_pss'] / 1e6:.0f} | "
+            f"{r['bytes_out'] / 1e6:.0f} | {r['files']:,}"
+        )
+        lines.append(f"| {r['engine']} {r['form']} | {numbers} | {' | '.join(ratios)} | {', '.join(_wrong(r))} |")
+    return lines
 
 
 def _objects(results: list[Result]) -> list[str]:

@@ -1,0 +1,112 @@
+"""`tailrace compact` of many days of small files, beside the same rewrite by DuckDB's COPY.
+
+    python benchmarks/compaction.py --days 2000 --runs 3
+
+Runs alternate; each has a lake of its own, whose files are links to the same ones. What was written is read back.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import report
+from compaction_duckdb import FORMS
+from generate import DATA
+from measure import Cost, measure
+from run import CACHE, make_archive, median
+from small_files import SmallFiles, ids_of, small_files
+
+
+def compact(home: Path) -> Cost:
+    """The command a user would type."""
+    tailrace = str(Path(sys.executable).with_name("tailrace"))
+    return measure([tailrace, "--home", str(home), "compact", "--no-progress", "--output", "json"], CACHE)
+
+
+def linked(source: Path, target: Path) -> None:
+    """A copy at no cost: files of a lake are never written to again; locks and what is replaced are small."""
+    shutil.copytree(source, target, copy_function=os.link)
+
+
+def by_tailrace(small: SmallFiles, scratch: Path) -> list[report.Result]:
+    """What there is to do, and then a look that finds nothing."""
+    from deltalake import DeltaTable
+
+    home = scratch / "home"
+    for part in ("data", "meta"):
+        linked(small.home / part, home / part)
+    first = compact(home)
+    files = DeltaTable(str(home / "data" / "default" / small.data.name)).file_uris()
+    again = compact(home)
+    told = [] if again.returncode else json.loads(again.stdout)["partitions"]
+    results = [
+        result("tailrace", "compact", first, files, small),
+        result("tailrace", "again, nothing to do", again, files, small, {"merged": len(told)} if told else {}),
+    ]
+    shutil.rmtree(home)
+    return results
+
+
+def by_duckdb(form: str, small: SmallFiles, scratch: Path) -> report.Result:
+    """The same rows, sorted the same way, in as many files."""
+    out = scratch / "out"
+    script = str(report.HERE / "compaction_duckdb.py")
+    cost = measure([sys.executable, script, form, str(small.data), str(out)])
+    done = result("duckdb", form, cost, [str(path) for path in out.rglob("*.parquet")], small)
+    shutil.rmtree(out, ignore_errors=True)
+    return done
+
+
+def result(
+    engine: str, form: str, cost: Cost, files: list[str], small: SmallFiles, more: dict[str, Any] | None = None
+) -> report.Result:
+    """A line, with what is wrong of it."""
+    expected = small.expected
+    wrong: dict[str, Any] = dict(more or {})
+    if cost.returncode:
+        wrong |= {"exit code": cost.returncode, "stderr": cost.stderr[-2000:]}
+    elif (ids := ids_of(files)) != expected["ids"]:
+        wrong["ids"] = f"{ids}, not {expected['ids']}"
+    elif len(files) != expected["days"]:
+        wrong["files"] = len(files)
+    return {
+        "engine": engine, "form": form, "days": expected["days"], "small_files": expected["files"],
+        "rows": expected["rows"], "wall": round(cost.wall, 3), "cpu": round(cost.cpu, 3),
+        "peak_rss": cost.peak_rss, "peak_pss": cost.peak_pss, "files": len(files),
+        "bytes_out": sum(Path(file).stat().st_size for file in files), "wrong": wrong,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Run, keep the results, write the report."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--days", type=int, default=2_000, help="in all partitions together")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--forms", default=",".join(FORMS), help="of DuckDB's COPY")
+    parser.add_argument("--dry-run", action="store_true", help="print the figures and keep none")
+    args = parser.parse_args()
+    make_archive()
+    small = small_files(args.days)
+    runs: dict[tuple[str, str], list[dict[str, object]]] = {}
+    with tempfile.TemporaryDirectory(dir=DATA) as folder:
+        for turn in range(args.runs):
+            done = by_tailrace(small, Path(folder))
+            done += [by_duckdb(form, small, Path(folder)) for form in args.forms.split(",") if form]
+            for one in done:
+                runs.setdefault((one["engine"], one["form"]), []).append(one)
+                print(turn + 1, json.dumps(one), flush=True)
+    if not args.dry_run:
+        report.RESULTS.mkdir(exist_ok=True)
+        report.keep(report.RESULTS / "compaction.json", [median(some) for some in runs.values()])
+        report.write()
+
+
+if __name__ == "__main__":
+    main()
