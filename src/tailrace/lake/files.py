@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
-from tailrace import __version__
 from tailrace.lake.paths import PARTITION_COLUMNS
+from tailrace.version import __version__
 
 STATS_TEXT = 32
 "Characters of a text that go into the statistics."
