@@ -110,7 +110,7 @@ def test_errors_do_not_end_it(opened: Callable[..., Terminal]) -> None:
         terminal.enter("select * from hist;")
         terminal.wait_for(r"hint: did you mean 'hits'\?")
         terminal.enter(".inspect hits")
-        terminal.wait_for(r"24 files, .* bytes")
+        terminal.wait_for(r"24 files, .* bytes(.*\n)+tailrace>$")
         terminal.enter(".quit")
         terminal.wait_for("Pane is dead")
 

@@ -47,6 +47,8 @@ class Terminal:
         self._tmux("send-keys", *keys)
 
     def enter(self, text: str) -> None:
+        """A line, after the moment that a person takes: keys that arrive while a prompt is being set up may get lost."""
+        time.sleep(0.5)
         self.type(text)
         self.press("Enter")
 

@@ -98,10 +98,3 @@ def test_errors_look_as_they_are_shown(tmp_path: Path, monkeypatch: pytest.Monke
 def test_toml_loads(page: str) -> None:
     texts = [Text("a.toml", text.encode()) for text in fenced(page, "toml")]
     assert len(load_texts(texts, now=NOON, environ={}).others) == 1
-
-
-def test_commands_that_are_said_to_be_missing_are() -> None:
-    page = (ROOT / "docs" / "coming-from-tailpipe.md").read_text()
-    (sentence,) = re.findall(r"There is no (.*?) yet\.", page, re.DOTALL)
-    for line in re.findall(r"`([^`]+)`", sentence):
-        assert CliRunner().invoke(cli, [*line.split(), "--help"]).exit_code == 2, line

@@ -63,12 +63,18 @@ def config_files(context: Context) -> Iterator[Path]:
 
 
 def may_move_lake(context: Context) -> bool:
-    """May a `workspace` block put the lake elsewhere? Files are looked through, not loaded."""
+    """May a `workspace` block put the lake elsewhere? Files are looked through, and parsed where that is not enough."""
     for file in config_files(context):
         with suppress(OSError):
-            if _MOVES.search(file.read_bytes()):
+            if _MOVES.search(file.read_bytes()) and _has_path(file):
                 return True
     return False
+
+
+def _has_path(file: Path) -> bool:
+    from tailrace.config.load import may_move_lake
+
+    return may_move_lake(file)
 
 
 def searched(context: Context) -> str:

@@ -81,6 +81,13 @@ def load_texts(
     return config
 
 
+def may_move_lake(file: Path) -> bool:
+    """Has a `workspace` block of the file a `path`, as far as it can be read? Nothing is evaluated."""
+    report = Report()
+    whole = _parse(_text(file), report)
+    return not report.is_empty or any(b.kind == "workspace" and "path" in b.attributes for b in whole.blocks)
+
+
 def _parse(text: Text, report: Report) -> Block:
     if text.file.endswith(TOML):
         from tailrace.config.toml import parse_toml

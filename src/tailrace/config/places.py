@@ -227,6 +227,11 @@ class Report:
         """Never show the texts in this value."""
         self.outline.hide(value)
 
+    @property
+    def is_empty(self) -> bool:
+        """Was nothing wrong so far?"""
+        return not self._problems
+
     def make(self, where: Where, message: str, code: str, hint: str | None = None) -> Problem:
         """A problem that is not yet part of the report, to be raised."""
         return self.outline.problem(where, message, code, hint)

@@ -77,7 +77,7 @@ class Engine:
         self.permission = Permission(self.limits, lake)
         if self.limits.sandboxed:
             self.views.planner = planner(self.tables.scope.schema, self.limits)
-        confine(self.connection, self.limits, readable_of(lake))
+        confine(self.connection, self.limits, readable_of(lake) if self.limits.sandboxed else ())
 
     @property
     def warnings(self) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import QueryError
@@ -39,8 +40,13 @@ class Permission:
 
     def __init__(self, limits: Limits, lake: Lake) -> None:
         self.limits = limits
-        self.kept = [os.path.realpath(directory) for directory in kept_of(lake)]
+        self.lake = lake
         self.writable = [os.path.realpath(os.path.expanduser(path)) for path in limits.writable]
+
+    @cached_property
+    def kept(self) -> list[str]:
+        """What belongs to the lake; asked for when something is to be written."""
+        return [os.path.realpath(directory) for directory in kept_of(self.lake)]
 
     def require(self, text: str, kind: str) -> None:
         """Raises where the statement does more than it may; `kind` is DuckDB's word for it."""

@@ -56,7 +56,7 @@ def test_nginx() -> None:
 
 
 def test_nginx_slips_are_named_with_the_nearest_and_other_names_are_variables_of_its_configuration() -> None:
-    with pytest.raises(ConfigError, match=r"\$remote_adr \(did you mean \$remote_addr\?\), \$statuss \(.*\)$"):
+    with pytest.raises(ConfigError, match=r"\$remote_adr \(did you mean \$remote_addr\?\), \$statuss \(.*\)\n"):
         parse_layout(Layout("$remote_adr $zzzzzz $statuss", "nginx"))
     assert parse_layout(Layout("$status $api_status", "nginx"))[-1] == Field("api_status")
 
