@@ -47,7 +47,7 @@ class Terminal:
         self._tmux("send-keys", *keys)
 
     def enter(self, text: str) -> None:
-        """A line, after the moment that a person takes: keys that arrive while a prompt is being set up may get lost."""
+        """A line, after the moment that a person takes: keys may get lost while a prompt is being set up."""
         time.sleep(0.5)
         self.type(text)
         self.press("Enter")
