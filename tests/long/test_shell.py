@@ -1,4 +1,4 @@
-"""The shell as a person sees it, in tmux: what comes too late on a busy machine is lost, so it is not run every time."""
+"""The shell as a person sees it, in tmux; on a busy machine keys get lost, so it is not run every time."""
 
 from __future__ import annotations
 
