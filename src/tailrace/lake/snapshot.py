@@ -86,7 +86,7 @@ def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None 
 
 
 def active_paths(delta: DeltaTable, partition: str) -> frozenset[str]:
-    """Only where they lie, which costs a fraction: statistics are not unpacked."""
+    """Only where they lie: statistics are not unpacked."""
     actions = pa.table(delta.get_add_actions(flatten=False))
     owners = pc.struct_field(actions.column("partition"), "tp_partition")
     paths = actions.column("path").filter(pc.equal(owners, partition)).to_pylist()
