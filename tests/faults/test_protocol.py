@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from faultruns import (
     check_clean,
     collect,
     commit_by_turns,
+    sleeper_loses,
     start,
     stored,
     wait_until_stopped,
@@ -91,15 +91,7 @@ def test_killed_replacing(lake: Lake, step: str) -> None:
 @at("manifest-written", "files-written", "segment-staged", "segment-written", in_bucket=("segment-staged",))
 def test_sleeper_loses(lake: Lake, undisturbed: Rows, step: str) -> None:
     """A collector stopped before its commit, recovered over by a second one, then woken."""
-    with start(lake, "a", TAILRACE_STOP_AT=step) as sleeper:
-        wait_until_stopped(sleeper.pid)
-        assert collect(lake, "b")[0] == 0
-        sleeper.send_signal(signal.SIGCONT)
-        out, err = sleeper.communicate(timeout=60)
-    assert sleeper.returncode == 5, err
-    assert json.loads(out)["code"] == "lake.lost-race"
-    assert stored(lake) == undisturbed
-    check_clean(lake)
+    sleeper_loses(lake, undisturbed, step)
 
 
 @pytest.mark.parametrize("lake", ["disk"], indirect=True)

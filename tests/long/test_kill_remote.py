@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,9 +16,8 @@ from faultruns import (
     check_clean,
     collect,
     commit_by_turns,
-    start,
+    sleeper_loses,
     stored,
-    wait_until_stopped,
 )
 from remotelake import BUCKET, MotoProcess, moto_process, remote_lake
 
@@ -82,15 +80,7 @@ def test_replacing(lake: Lake, step: str, record_property: Noted) -> None:
 
 @pytest.mark.parametrize("step", ["manifest-written", "files-written", "segment-staged", "segment-written"])
 def test_sleepers(lake: Lake, undisturbed: Rows, step: str) -> None:
-    with start(lake, "a", TAILRACE_STOP_AT=step) as sleeper:
-        wait_until_stopped(sleeper.pid)
-        assert collect(lake, "b")[0] == 0
-        sleeper.send_signal(signal.SIGCONT)
-        out, err = sleeper.communicate(timeout=60)
-    assert sleeper.returncode == 5, err
-    assert json.loads(out)["code"] == "lake.lost-race"
-    assert stored(lake) == undisturbed
-    check_clean(lake)
+    sleeper_loses(lake, undisturbed, step)
 
 
 def test_by_turns(lake: Lake, record_property: Noted) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -94,3 +95,16 @@ def wait_until_stopped(pid: int) -> None:
     while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
         assert time.monotonic() < deadline
         time.sleep(0.01)
+
+
+def sleeper_loses(lake: Lake, undisturbed: Rows, step: str) -> None:
+    """A collector stopped before its commit, recovered over by a second one, then woken."""
+    with start(lake, "a", TAILRACE_STOP_AT=step) as sleeper:
+        wait_until_stopped(sleeper.pid)
+        assert collect(lake, "b")[0] == 0
+        sleeper.send_signal(signal.SIGCONT)
+        out, err = sleeper.communicate(timeout=60)
+    assert sleeper.returncode == 5, err
+    assert json.loads(out)["code"] == "lake.lost-race"
+    assert stored(lake) == undisturbed
+    check_clean(lake)

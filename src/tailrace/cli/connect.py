@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailrace.cli.completing import complete_partitions, names_of
 from tailrace.cli.options import Context, without_spark
+from tailrace.cli.scope_options import scope_options
 from tailrace.core.errors import TailraceError
 
 if TYPE_CHECKING:
@@ -17,14 +17,7 @@ if TYPE_CHECKING:
 
 
 @click.command("connect")
-@click.option("--schema", metavar="NAME", default="tailrace", shell_complete=names_of("schema"),
-    help="The schema whose tables need no prefix (tailrace).")  # fmt: skip
-@click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
-@click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
-@click.option("--partition", "partitions", metavar="SEL", multiple=True, shell_complete=complete_partitions,
-    help="Only rows of partitions (table.partition, table or partition; wildcards); may be repeated.")  # fmt: skip
-@click.option("--index", "indexes", metavar="VALUE", multiple=True,
-    help="Only rows with this tp_index (wildcards); may be repeated.")  # fmt: skip
+@scope_options
 @click.option("--database", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
     help="Where the database file is written (HOME/connect/WORKSPACE/lake.duckdb).")  # fmt: skip
 @click.option("--output", type=click.Choice(("text", "json")), default="text", help="Form of the answer.")

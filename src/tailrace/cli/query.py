@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailrace.cli.completing import complete_partitions, names_of
 from tailrace.cli.options import Context, without_spark
+from tailrace.cli.scope_options import scope_options
 
 if TYPE_CHECKING:
     from tailrace.query.engine import Engine
@@ -26,14 +26,7 @@ _DOT = re.compile(r"^\.[a-z]", re.MULTILINE)
 
 @click.command("query")
 @click.argument("texts", metavar="[SQL|FILE|-]...", nargs=-1)
-@click.option("--schema", metavar="NAME", default="tailrace", shell_complete=names_of("schema"),
-    help="The schema whose tables need no prefix (tailrace).")  # fmt: skip
-@click.option("--from", "start", metavar="TIME", help="Only rows at or after this time (2024-01-31, T-7d …).")
-@click.option("--to", "end", metavar="TIME", help="Only rows before this time.")
-@click.option("--partition", "partitions", metavar="SEL", multiple=True, shell_complete=complete_partitions,
-    help="Only rows of partitions (table.partition, table or partition; wildcards); may be repeated.")  # fmt: skip
-@click.option("--index", "indexes", metavar="VALUE", multiple=True,
-    help="Only rows with this tp_index (wildcards); may be repeated.")  # fmt: skip
+@scope_options
 @click.option("--at", metavar="[TABLE=]VERSION|TIME", multiple=True,
     help="Tables as they were: all at a time, or one at a version; may be repeated for single tables.")  # fmt: skip
 @click.option("--param", "given", metavar="[NAME=]VALUE", multiple=True,
