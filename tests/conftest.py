@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 import errno
-import fcntl
 import os
 import socket
-import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+import classarchive
 import pytest
 from commandline import Home
 from hypothesis import settings
@@ -26,8 +25,11 @@ settings.load_profile("tailrace")
 # Credentials of the machine that runs the tests are none of their business.
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
 
-LONGEST = ("faults", "e2e", "spark", "unit/pipeline", "unit/query", "contract")
-"Below here, those first that take longest for a file: at the end no process should have to wait for another."
+LONGEST = ("unit/pipeline", "faults", "e2e", "spark", "unit/query", "contract")
+"""Below here, those first that take longest for a file: at the end no process should have to wait for another.
+
+Before them come tests that need no JVM: meanwhile the class archive is made.
+"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -88,22 +90,15 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "home")
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if any("class_archive" in getattr(item, "fixturenames", ()) for item in session.items):
+        classarchive.begin(session.config)
+
+
 @pytest.fixture(scope="session")
 def class_archive(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Environment in which the JVM starts fast: the class archive is made once for the tests of all processes."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-    variables = {"TAILRACE_CACHE_DIR": str(shared / "class-archive")}
-    with (shared / "class-archive.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        made = shared / "class-archive.made"
-        if not made.exists():
-            home = Home(tmp_path_factory.mktemp("training"), variables)
-            # Others wait for it: not at the priority that it has in the background of a command.
-            program = "from tailrace.pipeline.training import train; train()"
-            subprocess.run([sys.executable, "-c", program], env=home.environment(), check=True)
-            made.touch()
-    return variables | {"TAILRACE_ARCHIVE": "off"}
+    """Environment in which the JVM starts fast."""
+    return classarchive.environment(tmp_path_factory)
 
 
 @pytest.fixture

@@ -5,15 +5,13 @@ The state is the rows, and the ranges and conditions that are deleted: an overwr
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from datetime import date
 from itertools import cycle
 from pathlib import Path
 
+import forked
 import partitionchange
 import pytest
 from bytesleft import holding
@@ -32,7 +30,6 @@ from tailrace.lake.undo import erase
 ACTIONS = ("overwrite", "delete", "reset", "restore")
 RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
 CHANGING = [s for s in STEPS if s not in {*RECOVERY, *MERGING, "fold-written", "replayed", "duplicates-dropped"}]
-SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
 
 
 State = tuple[Rows, Ranges, tuple[Erasure, ...]]
@@ -51,10 +48,8 @@ def state(world: World) -> State:
 
 
 def killed(home: Path, action: str, step: str, **env: str) -> None:
-    command = [sys.executable, partitionchange.__file__, str(home), action]
-    environment = {**os.environ, "PYTHONPATH": SUPPORT, "TAILRACE_KILL_AT": step, **env}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == -signal.SIGKILL, done
+    process = forked.started(partitionchange.__file__, str(home), action, TAILRACE_KILL_AT=step, **env)
+    assert process.wait(120) == -signal.SIGKILL, process.communicate()
 
 
 def lines(numbers: range) -> str:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from datetime import date
 from pathlib import Path
 
+import forked
 import partitionchange
 import pytest
 from commandline import is_stopped, killed_afterwards, wait_for
+from forked import Forked
 from lakecheck import Rows, check, stored
 from logfiles import access_lines, write
 from partitionchange import PLACE, change
@@ -29,13 +28,10 @@ COMPACTING = [
     "object-staged", "manifest-written", "files-merged", "segment-staged", "segment-written", "committed",
     "manifest-removed",
 ]  # fmt: skip
-SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
 
 
-def started(home: Path, action: str = "compact", **env: str) -> subprocess.Popen[str]:
-    command = [sys.executable, partitionchange.__file__, str(home), action]
-    environment = {**os.environ, "PYTHONPATH": SUPPORT, **env}
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def started(home: Path, action: str = "compact", **env: str) -> Forked:
+    return forked.started(partitionchange.__file__, str(home), action, **env)
 
 
 def killed(home: Path, step: str, action: str = "compact") -> None:

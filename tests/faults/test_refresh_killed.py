@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 import refreshonce
 from refreshonce import QUARTER, refreshed
@@ -20,7 +18,6 @@ from tailrace.lake.lock import partition_lock
 from tailrace.lake.materialized import STEPS
 from tailrace.lake.undo import erase, restore
 
-SUPPORT = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
 HITS = sum(row.table == "hits" for row in expected())
 
 
@@ -42,10 +39,8 @@ def test_killed_while_refreshing(base: World, tmp_path: Path, step: str, is_firs
     shutil.copytree(base.home, world.home)
     if is_first:
         shutil.rmtree(world.home / "snapshots")
-    command = [sys.executable, refreshonce.__file__, str(world.home)]
-    environment = {**os.environ, "PYTHONPATH": SUPPORT, "TAILRACE_KILL_AT": step}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == -signal.SIGKILL, done
+    process = forked.started(refreshonce.__file__, str(world.home), TAILRACE_KILL_AT=step)
+    assert process.wait(120) == -signal.SIGKILL, process.communicate()
     is_published = step in ("snapshot-published", "snapshot-swept")
     count = "select count(*), count(distinct tp_id) from q1.hits"
     if is_published or not is_first:

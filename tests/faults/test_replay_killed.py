@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
+from forked import Forked
 from logfiles import write
 from refusals import JSONL, WRONG, configure, counts, lines, refused, replayed, stored
 from world import World
 
 SCRIPT = Path(__file__).with_name("replay_once.py")
-SOURCE = Path(__file__).parents[2] / "src"
 STEPS = ["manifest-written", "replayed", "segment-staged", "segment-written", "committed", "run-cleaned"]
 CSV = 'format "delimited" "x" {{\ndelimiter = ","\nfield_map = {{ tp_timestamp = "{}" }}\n}}'
 Rows = list[tuple[Any, ...]]
 
 
-def start(home: Path, *more: str, **env: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), **env}
-    command = [sys.executable, str(SCRIPT), str(home), *more]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(home: Path, *more: str, **env: str) -> Forked:
+    return forked.started(SCRIPT, str(home), *more, **env)
 
 
 def kill(home: Path, step: str, *more: str) -> None:

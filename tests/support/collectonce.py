@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 
+import forked
+from forked import Forked
 from world import World
 
-PATHS = os.pathsep.join([str(Path(__file__).parents[2] / "src"), str(Path(__file__).parent)])
 
-
-def started(home: Path, **env: str) -> subprocess.Popen[str]:
+def started(home: Path, **env: str) -> Forked:
     """The process, which is under way."""
-    environment = {**os.environ, "PYTHONPATH": PATHS, **env}
-    command = [sys.executable, __file__, str(home)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return forked.started(__file__, str(home), **env)
 
 
 def main() -> int:

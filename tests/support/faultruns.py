@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import forked
 import pyarrow.parquet as pq
+from forked import Forked
 from lakecheck import committed
 
 from tailrace.lake.intents import read_ledger
@@ -27,17 +26,14 @@ RECOVERY = [s for s in STEPS if s.startswith("recovery-")]
 ONCE = ["object-staged", "manifest-written", "run-cleaned", "manifest-removed"]
 EACH_DAY = ["files-written", "segment-staged", "segment-written", "committed", "day-committed"]
 SCRIPT = Path(__file__).parents[1] / "faults" / "collect_once.py"
-PATHS = os.pathsep.join(str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support")))
 Rows = Counter[tuple[str, str]]
 
 
-def start(lake: Lake, run: str, partition: str = "main", **env: str) -> subprocess.Popen[str]:
+def start(lake: Lake, run: str, partition: str = "main", **env: str) -> Forked:
     """A lake in a bucket is one of moto's, which `remotelake` knows by its URL."""
-    environment = {**os.environ, "PYTHONPATH": PATHS, **env}
     if lake.elsewhere is not None:
-        environment |= {"LAKE_ENDPOINT": _endpoint(lake), "LAKE_PREFIX": lake.elsewhere.prefix}  # type: ignore[attr-defined]
-    command = [sys.executable, str(SCRIPT), str(lake.home), run, partition]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        env |= {"LAKE_ENDPOINT": _endpoint(lake), "LAKE_PREFIX": lake.elsewhere.prefix}  # type: ignore[attr-defined]
+    return forked.started(SCRIPT, str(lake.home), run, partition, **env)
 
 
 def _endpoint(lake: Lake) -> str:
