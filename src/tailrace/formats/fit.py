@@ -223,11 +223,6 @@ def object_of(documents: Texts) -> pa.Array:
     return joined("{", pc.binary_join_element_wise(*members, ","), "}")
 
 
-def object_of_some(documents: Texts, rows: int) -> pa.Array | None:
-    """A JSON object of those documents that a row has; null where it has none, None where no row has any."""
-    return _extra({}, {}, documents, rows)[0] if documents else None
-
-
 def joined(*parts: pa.Array | str) -> pa.Array:
     return pc.binary_join_element_wise(*(pa.scalar(p) if isinstance(p, str) else p for p in parts), "")
 

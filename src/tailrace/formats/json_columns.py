@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,12 +14,12 @@ from msgspec import Raw
 
 from tailrace.core import Column
 from tailrace.formats.casts import cast_texts
-from tailrace.formats.json_fit import fit, settle, text_of, unwrapped
+from tailrace.formats.json_fit import fit, settle
+from tailrace.formats.json_moments import lost, moments, spelled_time
 from tailrace.formats.json_notes import Notes
 from tailrace.formats.json_struct import Field, Level
-from tailrace.formats.times import parse_times
+from tailrace.formats.json_texts import Values, opened, raws, sent, strings, without
 
-Values = list[Any]
 Rows = list[Any]
 _PLAIN = {"int", "bool", "float"}
 _DIGITS = "(?:0|[1-9][0-9]{0,17})"
@@ -31,9 +30,6 @@ _WRITTEN = {
 }
 "How numbers and booleans are written, as numbers or as texts, if nothing is odd about them."
 _READ = {"int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
-_MILLISECOND = 1_000
-_BACKSLASH = ord("\\")
-_INT64 = 2**63
 
 
 def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
@@ -124,6 +120,9 @@ def _list(field: Field, values: Values, notes: Notes) -> pa.Array:
     assert item is not None
     if values.count(None) == len(values):
         return pa.nulls(len(values), field.stored)
+    whole = _lists(item, values)
+    if whole is not None:
+        return whole
     separator = field.column.list_separator if field.column else None
     lists = [_as_list(value, separator, field.nulls) for value in values]
     offsets = np.zeros(len(lists) + 1, np.int32)
@@ -136,6 +135,22 @@ def _list(field: Field, values: Values, notes: Notes) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets), array, mask=pa.array(absent) if absent.any() else None)
 
 
+def _lists(item: Field, values: Values) -> pa.Array | None:
+    """All of them in one call; None where that does not do: Arrow takes a text for a list of its characters."""
+    texts = item.type == "varchar"
+    if (texts and str in set(map(type, values))) or not (texts or item.kind in _PLAIN):
+        return None
+    assert item.stored is not None
+    try:
+        array = pa.array(values, pa.list_(item.stored))
+    except (pa.ArrowTypeError, pa.ArrowInvalid):
+        return None
+    if not (texts and item.nulls):
+        return array
+    mask = array.is_null() if array.null_count else None
+    return pa.ListArray.from_arrays(array.offsets, without(array.values, item.nulls), mask=mask)
+
+
 def _as_list(value: Any, separator: str | None, nulls: frozenset[str]) -> Values | None:
     if value.__class__ is not str:
         return value  # type: ignore[no-any-return]
@@ -146,7 +161,7 @@ def _as_list(value: Any, separator: str | None, nulls: frozenset[str]) -> Values
 
 def _numbers(field: Field, values: Values, notes: Notes) -> pa.Array:
     """Numbers and booleans of which many are sent as texts; those that are written oddly are fitted one by one."""
-    texts = _sent(values, field.nulls)
+    texts = sent(values, field.nulls)
     usual = pc.match_substring_regex(texts, _WRITTEN[field.kind]).fill_null(True)
     read = (texts if usual.true_count == len(usual) else pc.if_else(usual, texts, None)).cast(_READ[field.kind])
     for limits in getattr(field.hint, "__metadata__", ()):
@@ -166,115 +181,13 @@ def _leaf(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
         return pa.array(values, field.stored), []
     if field.kind == "json":
         texts = raws(values, field.nulls)
-        return (_unwrapped(texts) if field.column and field.column.decode == "json" else texts), []
+        return (opened(texts) if field.column and field.column.decode == "json" else texts), []
     if field.kind == "source":
-        return _sent(values), []
+        return sent(values), []
     if field.kind == "moment":
-        return _moments(field, values)
-    texts = _without(_sent(values) if field.learned else _texts(values), field.nulls)
+        return moments(field, values)
+    texts = without(sent(values) if field.learned else strings(values), field.nulls)
     if field.type == "varchar":
         return texts, []
-    array = cast_texts(Column("value", field.type, time=_time(field)), texts)
-    return array, _lost(texts, array)
-
-
-def _unwrapped(texts: pa.Array) -> pa.Array:
-    """JSON documents, with those that were sent as strings decoded."""
-    strings = pc.starts_with(texts, '"').fill_null(False)
-    if not strings.true_count:
-        return texts
-    inner = [bytes(unwrapped(Raw(text.encode()))).decode() for text in texts.filter(strings).to_pylist()]
-    return pc.replace_with_mask(texts, strings, pa.array([None if i == "null" else i for i in inner], pa.string()))
-
-
-def _texts(values: Values) -> pa.Array:
-    try:
-        return pa.array(values, pa.string())
-    except (pa.ArrowTypeError, pa.ArrowInvalid):  # some were not sent as strings
-        return pa.array([text_of(value) for value in values], pa.string())
-
-
-def _sent(values: Values, nulls: frozenset[str] = frozenset()) -> pa.Array:
-    """Values as `text_of` tells them. A string without a backslash has quotes at its ends and nowhere else."""
-    try:
-        texts = raws(values, nulls)
-    except TypeError:  # not all of them are Raw
-        return pa.array([text_of(value) for value in values], pa.string())
-    plain = pc.ascii_trim(texts, characters='"')
-    held = texts.buffers()[2]
-    if held is None or not (np.frombuffer(held, np.uint8) == _BACKSLASH).any():
-        return plain
-    escaped = pc.and_(pc.starts_with(texts, '"'), pc.match_substring(texts, "\\")).fill_null(False)
-    told = [msgspec.json.decode(text) for text in texts.filter(escaped).to_pylist()]
-    return pc.replace_with_mask(plain, escaped, pa.array(told, pa.string()))
-
-
-def raws(values: Values, nulls: frozenset[str] = frozenset(), *, null_is_text: bool = False) -> pa.Array:
-    """JSON text as it was sent, joined without a Python object per value.
-
-    That is safe because msgspec has parsed it and the block was found to be UTF-8 before.
-    """
-    size = len(values)
-    absent = values.count(None)
-    if absent == size:
-        return pa.nulls(size, pa.string())
-    texts = [b"" if value is None else value for value in values] if absent else values
-    lengths = np.fromiter(map(len, texts), np.int32, size)
-    offsets = np.zeros(size + 1, np.int32)
-    np.cumsum(lengths, out=offsets[1:])
-    joined = b"".join(texts)
-    valid = lengths > 0
-    short = np.empty(0, np.int64) if null_is_text else np.flatnonzero(lengths == len(b"null"))
-    valid[short[np.frombuffer(joined, np.uint8)[offsets[short]] == ord("n")]] = False
-    validity = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little"))
-    array = pa.StringArray.from_buffers(size, pa.py_buffer(offsets), pa.py_buffer(joined), validity)
-    return _without(array, {f'"{text}"' for text in nulls})
-
-
-def _moments(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
-    """Times as texts; an integer column that takes times holds milliseconds since 1970."""
-    try:
-        texts = pa.array(values, pa.string())
-    except (pa.ArrowTypeError, pa.ArrowInvalid):
-        return _mixed_moments(field, values)
-    texts = _without(texts, field.nulls)
-    times = parse_times(texts, _time(field))
-    wrong = _lost(texts, times)
-    if pa.types.is_integer(field.stored):
-        times = pc.divide(times.view(pa.int64()), _MILLISECOND)
-    return times, wrong
-
-
-def _mixed_moments(field: Field, values: Values) -> tuple[pa.Array, list[int]]:
-    """Texts, integers and fractions, each by its own rules: a value must not depend on its neighbours."""
-    numbers = [value.__class__ is int or value.__class__ is float for value in values]
-    times, wrong = _moments(field, [None if n else text_of(v) for v, n in zip(values, numbers, strict=True)])
-    counts = pa.array([v if v.__class__ is int and -_INT64 <= v < _INT64 else None for v in values], pa.int64())
-    if pa.types.is_integer(field.stored):
-        times = pc.coalesce(times, counts)
-    else:
-        fractions = pa.array([v if v.__class__ is float else None for v in values], pa.float64())
-        spelled = _time(field)
-        times = pc.coalesce(times, parse_times(counts, spelled), parse_times(fractions, spelled))
-    valid = times.is_valid().to_pylist()
-    return times, sorted({*wrong, *(row for row, n in enumerate(numbers) if n and not valid[row])})
-
-
-def _time(field: Field) -> str | None:
-    spelled = field.column.time if field.column else None
-    return None if spelled == "iso" else spelled
-
-
-def _lost(given: pa.Array, out: pa.Array) -> list[int]:
-    if given.null_count == out.null_count:
-        return []
-    lost: list[int] = pc.indices_nonzero(pc.and_(out.is_null(), given.is_valid())).to_pylist()
-    return lost
-
-
-def _without(texts: pa.Array, markers: frozenset[str] | set[str]) -> pa.Array:
-    """Null for texts that mean null."""
-    if not markers:
-        return texts
-    means_null = pc.is_in(texts, pa.array(sorted(markers), pa.string()))
-    return pc.if_else(means_null, pa.scalar(None, pa.string()), texts) if pc.any(means_null).as_py() else texts
+    array = cast_texts(Column("value", field.type, time=spelled_time(field)), texts)
+    return array, lost(texts, array)

@@ -41,12 +41,15 @@ class Window:
     def __init__(self, stream: Stream) -> None:
         self._blocks = iter(stream)
         self._data = b""
+        self._at = 0
+        "What stands before is dropped; it goes when more is read, for every copy costs time."
         self._ended = False
 
     def fill(self, size: int) -> tuple[bytes, bool]:
         """The next `size` bytes, and whether they are the last ones."""
-        if len(self._data) <= size and not self._ended:
-            parts, held = [self._data] if self._data else [], len(self._data)
+        if len(self._data) - self._at <= size and not self._ended:
+            rest = self._data[self._at :]
+            parts, held = [rest] if rest else [], len(rest)
             while held <= size:
                 block = next(self._blocks, None)
                 if block is None:
@@ -54,15 +57,15 @@ class Window:
                     break
                 parts.append(block)
                 held += len(block)
-            self._data = parts[0] if len(parts) == 1 else b"".join(parts)
-        return self._data[:size], self._ended and len(self._data) <= size
+            self._data, self._at = parts[0] if len(parts) == 1 else b"".join(parts), 0
+        return self._data[self._at : self._at + size], self._ended and len(self._data) - self._at <= size
 
     def drop(self, size: int) -> None:
-        self._data = self._data[size:]
+        self._at += size
 
     def push(self, data: bytes) -> None:
         """Give back what was dropped."""
-        self._data = data + self._data
+        self._data, self._at = data + self._data[self._at :], 0
 
 
 class Cutter(Generic[T]):

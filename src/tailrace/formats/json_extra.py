@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -10,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Raw
 
-from tailrace.formats.fit import object_of_some
-from tailrace.formats.json_columns import Values, raws
 from tailrace.formats.json_fit import is_utf8
 from tailrace.formats.json_notes import MISFIT, REPAIRED, Notes
-from tailrace.formats.json_struct import Keys
+from tailrace.formats.json_struct import UNNAMEABLE, Keys
+from tailrace.formats.json_texts import Values, raws
 
 Beside = Mapping[Keys, Values]
 "Values at places that many records have and no column."
+_SHAPES = 256
 
 
 def rest_of(notes: Notes, rows: int, beside: Beside, stay: tuple[str, ...]) -> pa.Array:
@@ -44,13 +46,33 @@ def extra_of(notes: Notes, rows: int, beside: Beside) -> tuple[pa.Array | None, 
 
 
 def _objects(beside: Beside, rows: int) -> pa.Array | None:
-    """Put together by Arrow; right for rows of which nothing else is told."""
+    """Right for rows of which nothing else is told; None where no row tells anything."""
+    held = _held(beside) if rows and beside else []
+    if all(value is None for value in held):
+        return None
+    encode = msgspec.json.Encoder().encode
+    return raws([None if value is None else encode(value) for value in held])
+
+
+def _held(beside: Beside) -> Values:
+    """Per row an object of what stands at the places, None where there is nothing."""
     inner: dict[str, dict[Keys, Values]] = {}
     for (key, *below), values in beside.items():
         inner.setdefault(key, {})[tuple(below)] = values
-    sent = {key: raws(v[()], null_is_text=True) if () in v else _objects(v, rows) for key, v in sorted(inner.items())}
-    told = {key: texts for key, texts in sent.items() if texts is not None and texts.null_count < rows}
-    return object_of_some(told, rows)
+    keys = sorted(inner)
+    columns = [inner[key][()] if () in inner[key] else _held(inner[key]) for key in keys]
+    made = _object(tuple(keys))
+    return [made(*values) if any(values) else None for values in zip(*columns, strict=True)]
+
+
+@lru_cache(_SHAPES)
+def _object(keys: tuple[str, ...]) -> Callable[..., Any]:
+    """Makes objects of these members, of which those that are None are not written."""
+    if any(map(UNNAMEABLE.search, keys)):
+        return lambda *values: {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+    names = {f"c{number}": key for number, key in enumerate(keys)}
+    members = [(name, Any, None) for name in names]
+    return msgspec.defstruct("Rest", members, rename=names, omit_defaults=True, gc=False)
 
 
 def _gather(notes: Notes, beside: Beside, rows: list[int]) -> None:

@@ -34,7 +34,7 @@ REST = "*"
 "`src` of a JSON column that takes all fields without a column."
 Placed = tuple[Column, Keys]
 "A column and where its value stands, seen from the object it is declared in."
-_UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
+UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 "Keys that msgspec cannot match: records with one are taken field by field."
 _UNSENT = "\N{WORD JOINER}tailrace "
 "Begins a key that no record has."
@@ -145,7 +145,7 @@ class _Levels:
             )
         fields += [Field("", (*keys, key), "source") for key in sources]
         taken = {f.key for f in fields}
-        here = sorted(p for p in self._learned if p[:-1] == keys and not _UNNAMEABLE.search(p[-1]))
+        here = sorted(p for p in self._learned if p[:-1] == keys and not UNNAMEABLE.search(p[-1]))
         fields += [Field("", place, "rest") for place in here if place[-1] not in taken]
         fields = [replace(f, attribute=f"c{number}") for number, f in enumerate(fields)]
         by_key: dict[str, tuple[Field, ...]] = {}
@@ -192,7 +192,7 @@ def _struct(by_key: dict[str, tuple[Field, ...]], late: Collection[str], forbid:
     for key, (first, *others) in by_key.items():
         raw = key in late or first.hint is Raw or first.repeats or first.learned
         members.append((first.attribute, Raw if raw else first.hint | None, None))
-        names[first.attribute] = _UNSENT + first.attribute if _UNNAMEABLE.search(key) else key
+        names[first.attribute] = _UNSENT + first.attribute if UNNAMEABLE.search(key) else key
         for other in others:  # filled from the first one
             members.append((other.attribute, Any, None))
             names[other.attribute] = _UNSENT + other.attribute

@@ -36,13 +36,17 @@ def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
         if not pa.types.is_binary(values.type):
             return pa.nulls(len(values), STORED)  # a bare number is no time unless its unit is declared
         values = _readable(values)
-    kind = _kind(values) if spelled is None else None
-    if kind is not None:
-        try:
-            return _within(_micros(values.cast(kind)))
-        except pa.ArrowInvalid:
-            pass
-    return _within(_distinct(values, spelled))
+    times = _at_once(values) if spelled is None else None
+    return _within(_distinct(values, spelled) if times is None else times)
+
+
+def _at_once(values: pa.Array) -> pa.Array | None:
+    """Texts that Arrow reads, not all of which are null; None where there is one that it does not."""
+    kind = _kind(values)
+    try:
+        return None if kind is None else _micros(values.cast(kind))
+    except pa.ArrowInvalid:
+        return None
 
 
 def _kind(values: pa.Array) -> pa.DataType | None:
@@ -114,15 +118,7 @@ def _epochs(values: pa.Array, spelled: str) -> pa.Array:
     if pa.types.is_binary(values.type):
         values = _readable(values)
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        whole = pc.match_substring_regex(values, r"^-?[0-9]{1,18}$")
-        counts = pc.if_else(whole, values, None).cast(pa.int64())
-        if pc.all(whole).as_py():
-            return _epochs(counts, spelled)
-        others = _asked(pc.if_else(whole, None, values), "try_cast(v as double)")
-        times = pc.if_else(whole, _epochs(counts, spelled), _epochs(others, spelled))
-        # Where the unit is not declared, the writer may choose, and many let it be a date as well.
-        written = pc.if_else(times.is_null(), values, None) if spelled == "epoch" else None
-        return times if written is None else pc.coalesce(times, parse_times(written, None))
+        return _written_epochs(values, spelled)
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         return pa.nulls(len(values), STORED)
     if spelled != "epoch":
@@ -134,6 +130,23 @@ def _epochs(values: pa.Array, spelled: str) -> pa.Array:
         if pc.any(pc.greater(size, above)).as_py():
             times = pc.if_else(pc.greater(size, above), _scaled(values, unit), times)
     return times
+
+
+def _written_epochs(texts: pa.Array, spelled: str) -> pa.Array:
+    """Where the unit is not declared, the writer may choose, and many let it be a date as well."""
+    whole = pc.match_substring_regex(texts, r"^-?[0-9]{1,18}$")
+    times = _epochs(pc.if_else(whole, texts, None).cast(pa.int64()), spelled)
+    if pc.all(whole).as_py():
+        return times
+    others = pc.if_else(whole, None, texts)
+    dates = _at_once(others) if spelled == "epoch" else None  # what Arrow reads as a date is no number
+    found = times if dates is None else pc.coalesce(times, dates)
+    if found.null_count == texts.null_count:
+        return found
+    times = pc.if_else(whole, times, _epochs(_asked(others, "try_cast(v as double)"), spelled))
+    if spelled != "epoch":
+        return times
+    return pc.coalesce(times, parse_times(pc.if_else(times.is_null(), texts, None), None))
 
 
 def _scaled(values: pa.Array, per_second: int) -> pa.Array:
