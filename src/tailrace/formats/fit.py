@@ -104,7 +104,7 @@ class Fitter:
         kept = {f: v for f, v in kept.items() if v.null_count < rows}
         if invalid:
             misfits["tp_line"] = _at(invalid, rows)
-        documents = {f: kept.pop(f) for f in self.documents & kept.keys()} | dict(beside or {})
+        documents = {f: kept.pop(f) for f in list(kept) if f in self.documents} | dict(beside or {})
         if not kept and not misfits and not documents:
             return columns, None, 0
         return columns, *_extra(kept, misfits, documents, rows)

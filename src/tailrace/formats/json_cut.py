@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
+import numpy as np
+
 from tailrace.formats.base import RAW_LIMIT, Stream
 from tailrace.formats.json_scan import Found, Nesting, after_broken, begins_a_value, blank, value_at, walk
 
@@ -18,6 +20,7 @@ DENSE = 60_000
 "Objects in a window beyond which it is made smaller: tiny records take a multiple of their text as structs."
 _GUESSES = 8
 _SPACE = b" \t\r\n"
+_OPEN = ord("{")
 _FIRST = re.compile(rb'[ \t\r\n,]*(\{[ \t\r\n]*"(?:[^"\\]|\\.)*")')
 Keys = tuple[str, ...]
 T = TypeVar("T")
@@ -104,7 +107,7 @@ class Cutter(Generic[T]):
         """The records up to the end of the array, or of the stream."""
         while True:
             whole, ended = self._window.fill(WINDOW_BYTES)
-            dense = whole.count(b"{") > DENSE
+            dense = is_dense(whole)
             view, last = (whole[: WINDOW_BYTES // 8], False) if dense else (whole, ended)
             proved = self._guess(whole[:_FIRST_BYTES], array) if self._first else None
             self._first = False
@@ -200,6 +203,11 @@ class Cutter(Generic[T]):
             if end is not None or last:
                 return True
             view, last = self._window.fill(WINDOW_BYTES)
+
+
+def is_dense(text: bytes) -> bool:
+    """Does it hold very many objects? `count` takes ten times as long where there are some."""
+    return int(np.count_nonzero(np.frombuffer(text, np.uint8) == _OPEN)) > DENSE
 
 
 def _array_at(text: str, at: int, path: Keys, last: bool) -> tuple[Found, int]:

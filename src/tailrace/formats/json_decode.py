@@ -13,7 +13,7 @@ from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Stream
 from tailrace.formats.joining import joined
 from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows
-from tailrace.formats.json_cut import DENSE, WINDOW_BYTES, Cut, Cutter, Window
+from tailrace.formats.json_cut import WINDOW_BYTES, Cut, Cutter, Window, is_dense
 from tailrace.formats.json_fit import UNREADABLE, is_utf8
 from tailrace.formats.json_shape import at_path
 from tailrace.formats.json_unwrap import Tree, Unwrapped
@@ -64,7 +64,7 @@ class DocumentDecoder:
 
     def _whole(self, view: bytes) -> Rows | None:
         """One call for all of a small document; None when it takes more than that."""
-        if len(view) > WINDOW_BYTES and view.count(b"{") > DENSE:
+        if len(view) > WINDOW_BYTES and is_dense(view):
             return None
         head = view.lstrip()[:1]
         if head == b"[":

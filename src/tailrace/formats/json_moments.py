@@ -41,8 +41,7 @@ def _of_kinds(field: Field, values: Values, kinds: set[type]) -> tuple[pa.Array,
     found: list[pa.Array] = []
     wrong: set[int] = set()
     if kinds - _NUMBERS.keys() - {NoneType}:
-        texts = [None if v.__class__ is int or v.__class__ is float else text_of(v) for v in values]
-        times, odd = _of_texts(field, pa.array(texts, pa.string()))
+        times, odd = _of_texts(field, pa.array(_texts(values, kinds), pa.string()))
         found.append(times)
         wrong.update(odd)
     for kind in _NUMBERS.keys() & kinds:
@@ -51,6 +50,13 @@ def _of_kinds(field: Field, values: Values, kinds: set[type]) -> tuple[pa.Array,
         found.append(times)
         wrong.update(beyond, lost(numbers, times))
     return pc.coalesce(*found), sorted(wrong)
+
+
+def _texts(values: Values, kinds: set[type]) -> Values:
+    """What is told as a text, None in place of numbers."""
+    if kinds <= {str, NoneType, *_NUMBERS}:
+        return [v if v.__class__ is str else None for v in values]
+    return [None if v.__class__ is int or v.__class__ is float else text_of(v) for v in values]
 
 
 def _of_numbers(field: Field, kind: type, numbers: pa.Array) -> pa.Array:
