@@ -19,7 +19,9 @@ from world import World
 
 # A busy machine is no failure: how long an example takes is not what these tests are about.
 # CI tries the same examples every time: what is new is found where somebody can look at it.
-settings.register_profile("tailrace", deadline=None, derandomize="CI" in os.environ)
+# TAILRACE_EXAMPLES=1000 tries more.
+EXAMPLES = int(os.environ.get("TAILRACE_EXAMPLES", 40))
+settings.register_profile("tailrace", deadline=None, max_examples=EXAMPLES, derandomize="CI" in os.environ)
 settings.load_profile("tailrace")
 
 # Credentials of the machine that runs the tests are none of their business.

@@ -45,6 +45,6 @@ def test_every_table_has_good_input_and_a_plain_one(
 ) -> None:
     costs = modules[2]
     for table in costs.tables():
-        result = costs.measured(table, 20_000, 1, tmp_path)
+        result = costs.measured(table, 5_000, 1, tmp_path)
         assert result["rows"] > 1, table.name
         assert result["columns"][1] > 1, table.name
