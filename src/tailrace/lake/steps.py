@@ -10,6 +10,19 @@ MERGING = ("files-merged", "merge-run-given-up")
 "Those of a compaction alone."
 UPKEEP = ("files-vacuumed", "quarantine-vacuumed", "log-checkpointed", "log-shortened")
 "Those of a vacuum, and of deleting for good: nothing is declared or committed there."
+SPOOLING = ("spool-written", "spool-synced", "segment-synced", "segment-renamed", "tail-cut")
+"Those of the spool, before and behind an acknowledgement."
+SINKING = (
+    "quarantine-written",
+    "run-written",
+    "manifest-staged",
+    "manifest-named",
+    "file-staged",
+    "file-renamed",
+    "fold-staged",
+    "fold-marked",
+)
+"Those of a sink, from segments to files."
 STEPS = (
     "object-staged",
     "manifest-written",

@@ -1,0 +1,1 @@
+"""Live data: listeners → spool → runs → the sink's files."""

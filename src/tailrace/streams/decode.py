@@ -1,0 +1,178 @@
+"""Records of the spool → rows of events, logs and snapshots, with what could not be decoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from tailrace.streams import records
+from tailrace.streams.flat_batches import FlatRows, decode_messages
+from tailrace.streams.flat_wire import Wire
+from tailrace.streams.json_lines import decode_lines
+from tailrace.streams.kinds import EVENTS, KINDS, LOGS, SNAPSHOTS, decoded_schema
+from tailrace.streams.records import Record
+
+_LINES = {records.EVENT_LINES: EVENTS, records.LOG_LINES: LOGS, records.SNAPSHOT_LINES: SNAPSHOTS}
+_IP = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """What cannot be stored, and why."""
+
+    record: Record
+    position: int
+    "Line, message, or record inside of a message."
+    reason: str
+    raw: bytes
+
+
+@dataclass(slots=True)
+class Decoded:
+    """Rows of all records by kind, in the columns of `decoded_schema`."""
+
+    tables: dict[str, list[pa.RecordBatch]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    refused: list[Refused] = field(default_factory=list)
+
+    def table(self, kind: str) -> pa.Table:
+        return pa.Table.from_batches(self.tables[kind], decoded_schema(kind))
+
+    def add(self, kind: str, columns: dict[str, pa.Array], origin: Origin) -> None:
+        """Takes rows in; `origin` says for each whence it came."""
+        size = len(columns["timestamp"])
+        if size:
+            whole = {**columns, **origin.columns()}
+            self.tables[kind].append(_batch(kind, whole, size))
+
+    def refuse(self, record: Record, position: int, reason: str, raw: bytes) -> None:
+        self.refused.append(Refused(record, position, reason, raw))
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Record of each row, among several, or the one of all rows."""
+
+    among: Sequence[Record]
+    owner: np.ndarray[tuple[int], np.dtype[np.int64]]
+    ips: Sequence[bytes] | None = None
+    "Senders, where they are not those of the records; counted like these."
+
+    def columns(self) -> dict[str, pa.Array]:
+        places = pa.array(self.owner)
+        ips = self.ips if self.ips is not None else [record.source_ip for record in self.among]
+        return {
+            "batch_timestamp": pa.array([r.received_at for r in self.among], pa.int64()).take(places),
+            "workspace_id": pa.array([r.workspace for r in self.among], pa.uint64()).take(places),
+            "source_ip": pa.array(ips, pa.binary()).take(places),
+        }
+
+
+def decode(given: Iterable[Record], layout: str = "auto") -> Decoded:
+    """All records; frames together, everything else one by one."""
+    found = Decoded()
+    framed = []
+    for record in given:
+        if record.workspace == 0:
+            found.refuse(record, 0, "workspace: 0 is nobody's", bytes(record.body))
+        elif record.kind == records.FRAMES:
+            framed.append(record)
+        else:
+            _READERS.get(record.kind, _unknown)(found, record)
+    if framed:
+        _frames(found, framed, layout)
+    return found
+
+
+def _frames(found: Decoded, framed: list[Record], layout: str) -> None:
+    wire = Wire(b"".join(record.body for record in framed))
+    starts, ends, owner, base = [], [], [], 0
+    for place, record in enumerate(framed):
+        for start, end in frames(record.body, 0):
+            starts.append(base + start)
+            ends.append(base + end)
+            owner.append(place)
+        base += len(record.body)
+    decoded = decode_messages(wire, np.array(starts, np.int64), np.array(ends, np.int64), layout)
+    owners = np.array(owner, np.int64)
+    for kind, rows in decoded.rows.items():
+        found.add(kind, _filled(kind, rows), Origin(framed, owners[rows.owner]))
+    for message, reason in decoded.messages:
+        raw = wire.bytes[starts[message] : ends[message]].tobytes()
+        found.refuse(framed[owner[message]], 0, reason, raw)
+    for message, place, reason in decoded.records:
+        raw = wire.bytes[starts[message] : ends[message]].tobytes()
+        found.refuse(framed[owner[message]], place, reason, raw)
+
+
+def frames(body: bytes | memoryview, before: int) -> Iterator[tuple[int, int]]:
+    """Where messages stand in a body of frames; `before` bytes stand in front of each length."""
+    at, end = before, len(body)
+    while at + 4 <= end:
+        start = at + 4
+        size = int.from_bytes(body[at:start])
+        yield start, start + size
+        at = start + size + before
+
+
+def _filled(kind: str, rows: FlatRows) -> dict[str, pa.Array]:
+    """Texts that a file cannot be without."""
+    columns = dict(rows.columns)
+    for name in ("source", "entity") if kind == SNAPSHOTS else ():
+        columns[name] = columns[name].fill_null("")
+    return columns
+
+
+def _lines(found: Decoded, record: Record) -> None:
+    rows = decode_lines(_LINES[record.kind], bytes(record.body), record.received_at)
+    _alone(found, _LINES[record.kind], rows.columns, record)
+    for place, text, reason in rows.bad:
+        found.refuse(record, place, reason, text)
+
+
+def _syslog(found: Decoded, record: Record) -> None:
+    from tailrace.streams.syslog_rows import syslog_rows
+
+    body = bytes(record.body)
+    spans = list(frames(body, _IP))
+    columns = syslog_rows([body[start:end] for start, end in spans], record.received_at)
+    senders = [body[start - 4 - _IP : start - 4] for start, _ in spans]
+    found.add(LOGS, columns, Origin([record] * len(spans), np.arange(len(spans), dtype=np.int64), senders))
+
+
+def _oversize(found: Decoded, record: Record) -> None:
+    found.refuse(record, 0, "syslog: longer than max_message", bytes(record.body))
+
+
+def _otlp(found: Decoded, record: Record) -> None:
+    from tailrace.streams.otlp_logs import otlp_rows
+
+    rows = otlp_rows(bytes(record.body), record.received_at)
+    _alone(found, LOGS, rows.columns, record)
+    for bad in rows.bad:
+        found.refuse(record, bad.position, bad.reason, bad.raw)
+
+
+def _unknown(found: Decoded, record: Record) -> None:
+    found.refuse(record, 0, f"record: kind {record.kind} is not known", bytes(record.body))
+
+
+def _alone(found: Decoded, kind: str, columns: dict[str, pa.Array], record: Record) -> None:
+    found.add(kind, columns, Origin([record], np.zeros(len(columns["timestamp"]), np.int64)))
+
+
+_READERS: dict[int, Callable[[Decoded, Record], None]] = {
+    **dict.fromkeys(_LINES, _lines),
+    records.SYSLOG: _syslog,
+    records.OVERSIZE: _oversize,
+    records.OTLP_PROTO: _otlp,
+    records.OTLP_JSON: _otlp,
+}
+
+
+def _batch(kind: str, columns: dict[str, pa.Array], size: int) -> pa.RecordBatch:
+    wanted = decoded_schema(kind)
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(size, f.type) for f in wanted]
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)

@@ -1,0 +1,114 @@
+"""The driver: closed segments → manifests → files, for all sinks, until it is told to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+
+from tailrace.lake.lock import local_lock
+from tailrace.streams import manifests, segments
+from tailrace.streams.batches import bites, take
+from tailrace.streams.publish import Publisher
+from tailrace.streams.sink_options import SinkOptions
+from tailrace.streams.tree import expire, files
+
+STATUS = "status.json"
+_POLL = 0.1
+_UPKEEP = 60.0
+"Seconds between looks for files to seal or to delete."
+
+
+class SinkDriver:
+    """One sink: what it has taken from the spool, and what of that is published."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self.options = options
+        self.publisher = Publisher(options)
+        self.publisher.look_for_files(files(options))
+        self._published = time.monotonic()
+        self._upkept = 0.0
+
+    def take(self, spool: Path, closed: Sequence[int]) -> None:
+        """Decodes what is new."""
+        for bite in bites(spool, [number for number in closed if number > self.publisher.last]):
+            self.publisher.add(take(spool, bite, self.options))
+
+    def publish_if_due(self, *, everything: bool = False) -> None:
+        """At each flush interval, and at the end."""
+        now = time.monotonic()
+        interval = self.options.flush_interval.total_seconds()
+        if not everything and now - self._published < interval:
+            return
+        self.publisher.publish(max(now - self._published, 1.0), everything=everything)
+        self._published = now
+        if now - self._upkept > _UPKEEP or everything:
+            self._upkept = now
+            moment = int(time.time() * 1000)
+            self.publisher.seal(moment)
+            self.publisher.forget(expire(self.options, moment))
+        self.tell()
+
+    def tell(self) -> None:
+        """Writes down how things stand, for those who ask."""
+        publisher = self.publisher
+        folded = manifests.read_folded(self.options.state)
+        counts = dict(folded.counts)
+        for manifest in publisher.open:
+            for name, number in manifest.counts.items():
+                counts[name] = counts.get(name, 0) + number
+        status = {
+            "sink": self.options.name,
+            "path": str(self.options.path),
+            "at": time.time(),
+            "through": publisher.last,
+            "published_through": publisher.folded,
+            "waiting_rows": sum(waiting.rows for waiting in publisher.waiting.values()),
+            "counts": counts,
+            "written": publisher.counts,
+            "troubles": {str(key.path(self.options)): text for key, text in publisher.troubles.items()},
+        }
+        temporary = self.options.state / f"{STATUS}.new"
+        temporary.write_bytes(msgspec.json.encode(status))
+        temporary.rename(self.options.state / STATUS)
+
+
+class Driver:
+    """All sinks of a spool."""
+
+    def __init__(self, spool: Path, sinks: Sequence[SinkOptions]) -> None:
+        self.spool = spool
+        self._held = ExitStack()
+        for options in sinks:
+            lock = options.state / "lock"
+            self._held.enter_context(local_lock(lock, f"sink {options.name} ({options.path})", "tailrace serve"))
+        self.sinks = [SinkDriver(options) for options in sinks]
+
+    def run(self, stop: threading.Event) -> None:
+        """Until `stop` is set; then what is closed is stored and published, and locks are let go."""
+        try:
+            while not stop.wait(_POLL):
+                self.step()
+            self.step(last=True)
+        finally:
+            self._held.close()
+
+    def step(self, *, last: bool = False) -> None:
+        """One look at the spool."""
+        closed = segments.numbers(self.spool, segments.CLOSED)
+        for sink in self.sinks:
+            sink.take(self.spool, closed)
+        self._delete(closed)
+        for sink in self.sinks:
+            sink.publish_if_due(everything=last)
+
+    def _delete(self, closed: Sequence[int]) -> None:
+        """Segments that every sink has a manifest for."""
+        through = min(sink.publisher.last for sink in self.sinks)
+        for number in closed:
+            if number <= through:
+                segments.path_of(self.spool, number, segments.CLOSED).unlink(missing_ok=True)

@@ -1,0 +1,156 @@
+"""Batch manifests: what came of a run of segments. A manifest on disk means that they are never decoded again."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from tailrace.lake.steps import reached
+from tailrace.streams.segments import sync_directory
+from tailrace.streams.shape import PERIOD
+
+MANIFESTS, RUNS, QUARANTINE, STAGING = "manifests", "runs", "quarantine", "staging"
+_FOLDED = "folded.json"
+_BATCH = 65_536
+
+
+class Range(msgspec.Struct, frozen=True):
+    """Rows of a run that belong into one file."""
+
+    workspace: int
+    period: int
+    start: int
+    rows: int
+
+
+class Run(msgspec.Struct, frozen=True):
+    """Sorted rows of one kind, of all tenants and periods."""
+
+    kind: str
+    file: str
+    ranges: tuple[Range, ...]
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """Segments from `first` to `last` are these runs."""
+
+    first: int
+    last: int
+    runs: tuple[Run, ...]
+    counts: dict[str, int]
+
+
+class Folded(msgspec.Struct, frozen=True):
+    """How far everything is in its files, and what all manifests so far have counted."""
+
+    through: int = 0
+    counts: dict[str, int] = {}
+
+
+def make_state(state: Path) -> None:
+    for name in (MANIFESTS, RUNS, QUARANTINE, STAGING):
+        (state / name).mkdir(parents=True, exist_ok=True)
+
+
+def write_run(state: Path, kind: str, table: pa.Table, first: int) -> Run:
+    """The run is on disk when this returns, and means nothing until a manifest names it."""
+    name = f"{first:016d}-{uuid.uuid4().hex}.{kind}"
+    ranges = tuple(_ranges(table))
+    rows = table.drop_columns([PERIOD])
+    with open(state / RUNS / name, "wb") as file:
+        with pa.ipc.new_file(file, rows.schema) as writer:
+            writer.write_table(rows, max_chunksize=_BATCH)
+        file.flush()
+        os.fsync(file.fileno())
+    reached("run-written")
+    return Run(kind, name, ranges)
+
+
+def _ranges(table: pa.Table) -> Iterator[Range]:
+    """Rows are sorted by workspace and period: each pair is one range."""
+    start = 0
+    pair = ["workspace_id", PERIOD]
+    counted = table.select(pair).group_by(pair, use_threads=False).aggregate([([], "count_all")])
+    for row in counted.sort_by([(name, "ascending") for name in pair]).to_pylist():
+        yield Range(row["workspace_id"], row[PERIOD], start, row["count_all"])
+        start += row["count_all"]
+
+
+def read_range(state: Path, run: Run, part: Range) -> pa.Table:
+    """The rows of one file in a run."""
+    with pa.memory_map(str(state / RUNS / run.file)) as source:
+        return pa.ipc.open_file(source).read_all().slice(part.start, part.rows)
+
+
+def write_manifest(state: Path, manifest: Manifest) -> None:
+    """The commit point: from here on the segments may go."""
+    name = f"{manifest.first:016d}-{manifest.last:016d}.json"
+    sync_directory(state / RUNS)
+    replace(state / MANIFESTS / name, msgspec.json.encode(manifest), "manifest-staged")
+    reached("manifest-named")
+
+
+def replace(path: Path, data: bytes, step: str | None = None) -> None:
+    """All of it or nothing, also when the power fails."""
+    temporary = path.with_name(f"{path.name}.new")
+    with open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if step is not None:
+        reached(step)
+    os.rename(temporary, path)
+    sync_directory(path.parent)
+
+
+def read_folded(state: Path) -> Folded:
+    try:
+        return msgspec.json.decode((state / _FOLDED).read_bytes(), type=Folded)
+    except FileNotFoundError:
+        return Folded()
+
+
+def open_manifests(state: Path) -> list[Manifest]:
+    """Manifests that are not folded, in order; those that are, and runs of none, are removed."""
+    folded = read_folded(state)
+    found = []
+    for path in sorted((state / MANIFESTS).iterdir()):
+        if path.suffix != ".json":
+            path.unlink()
+            continue
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        if manifest.last <= folded.through:
+            path.unlink()
+        else:
+            found.append(manifest)
+    named = {run.file for manifest in found for run in manifest.runs}
+    for path in (state / RUNS).iterdir():
+        if path.name not in named:
+            path.unlink()
+    for path in (state / STAGING).iterdir():
+        path.unlink()
+    last = max([manifest.last for manifest in found], default=folded.through)
+    for path in (state / QUARANTINE).iterdir():
+        if not path.name[:16].isdigit() or int(path.name[:16]) > last or path.suffix != ".parquet":
+            path.unlink()
+    return found
+
+
+def fold(state: Path, manifests: list[Manifest]) -> None:
+    """All their rows are in files: first the mark, then their runs go, then they themselves."""
+    folded = read_folded(state)
+    counts = dict(folded.counts)
+    for manifest in manifests:
+        for name, number in manifest.counts.items():
+            counts[name] = counts.get(name, 0) + number
+    replace(state / _FOLDED, msgspec.json.encode(Folded(manifests[-1].last, counts)), "fold-staged")
+    reached("fold-marked")
+    for manifest in manifests:
+        for run in manifest.runs:
+            (state / RUNS / run.file).unlink(missing_ok=True)
+        (state / MANIFESTS / f"{manifest.first:016d}-{manifest.last:016d}.json").unlink(missing_ok=True)

@@ -1,0 +1,88 @@
+"""OpenTelemetry's log records → rows of logs, through the engine that reads OTLP files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import msgspec
+import pyarrow as pa
+
+from tailrace.formats.base import Bad
+from tailrace.formats.otlp import OtlpDecoder
+from tailrace.streams.kinds import LEVEL_WORDS
+from tailrace.tables.otlp_log import TABLE
+
+_SEVERITIES = ("trace", "debug", "info", "warning", "error", "critical")
+"Four numbers each, from 1."
+_KEPT = ("event_name", "trace_id", "span_id", "scope_name", "severity_text")
+_DOCUMENTS = {"attributes": "attributes", "resource": "resource_attributes"}
+Row = dict[str, object]
+
+
+class _Whole:
+    truncated = False
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter((self.data,))
+
+
+@cache
+def _decoder() -> OtlpDecoder:
+    return OtlpDecoder(TABLE)
+
+
+@dataclass(frozen=True, slots=True)
+class OtlpRows:
+    """Rows of a request, and records that are none."""
+
+    columns: dict[str, pa.Array]
+    bad: list[Bad]
+
+
+def otlp_rows(body: bytes, received_at: int) -> OtlpRows:
+    """The log records of a request, JSON or protobuf."""
+    rows: list[Row] = []
+    bad: list[Bad] = []
+    for batch in _decoder().decode(_Whole(body)):
+        names = list(batch.columns)
+        columns = (batch.columns[name].to_pylist() for name in names)
+        rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        bad += batch.bad
+    documents = pa.array([_document(row) for row in rows], pa.binary())
+    columns_of_logs = {
+        "timestamp": pa.array([_millis(row, received_at) for row in rows], pa.int64()),
+        "level": pa.array([_level(row) for row in rows], pa.string()),
+        "event_type": pa.array(["log"] * len(rows), pa.string()),
+        "source": pa.array([row.get("host_name") for row in rows], pa.string()),
+        "service": pa.array([row.get("service_name") for row in rows], pa.string()),
+        "payload": documents,
+        "document": documents,
+    }
+    return OtlpRows(columns_of_logs, bad)
+
+
+def _millis(row: Row, received_at: int) -> int:
+    for name in ("time_unix_nano", "observed_time_unix_nano"):
+        moment = row.get(name)
+        if isinstance(moment, int) and moment > 0:
+            return moment // 1_000_000
+    return received_at
+
+
+def _level(row: Row) -> str:
+    number = row.get("severity_number")
+    if isinstance(number, int) and 1 <= number <= 24:
+        return _SEVERITIES[(number - 1) // 4]
+    return LEVEL_WORDS.get(str(row.get("severity_text")).lower(), "info")
+
+
+def _document(row: Row) -> bytes:
+    told: Row = {"message": row.get("body")}
+    told |= {name: row[name] for name in _KEPT if row.get(name)}
+    told |= {name: msgspec.Raw(str(row[field]).encode()) for name, field in _DOCUMENTS.items() if row.get(field)}
+    return msgspec.json.encode(told)

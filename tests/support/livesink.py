@@ -1,0 +1,67 @@
+"""A sink fed with records at hand, and its files read back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import flatwrite as fw
+import pyarrow.parquet as pq
+
+from tailrace.streams import records
+from tailrace.streams.batches import commit
+from tailrace.streams.publish import Publisher
+from tailrace.streams.records import Record, address
+from tailrace.streams.sink_options import SinkOptions
+
+NOW = 1_700_000_000_000
+"2023-11-14T22:13:20Z"
+HOUR, DAY = 3_600_000, 86_400_000
+IP = address("192.168.1.1")
+
+
+def frames(*messages: bytes, workspace: int = 42, at: int = NOW) -> Record:
+    return Record(records.FRAMES, workspace, at, IP, "tcp.x", fw.framed(*messages))
+
+
+def lines(body: bytes, kind: int = records.EVENT_LINES, workspace: int = 42, at: int = NOW) -> Record:
+    return Record(kind, workspace, at, IP, "http.x", body)
+
+
+class Sink:
+    """Commits records as if they were segments, and publishes them."""
+
+    def __init__(self, root: Path, **options: Any) -> None:
+        self.options = SinkOptions("parquet", root / "parquet", **options)
+        self.publisher = Publisher(self.options)
+
+    def send(self, *given: Record, publish: bool = True) -> None:
+        """A segment of its own."""
+        number = self.publisher.last + 1
+        self.publisher.add(commit(self.options, number, number, given))
+        if publish:
+            self.publisher.publish(10, everything=True)
+
+    def events(self, *rows: fw.Fields, workspace: int = 42, at: int = NOW) -> None:
+        self.send(frames(fw.events(rows), workspace=workspace, at=at))
+
+    def restart(self) -> None:
+        self.publisher = Publisher(self.options)
+
+    def tree(self) -> list[str]:
+        return sorted(str(p.relative_to(self.options.path)) for p in self.options.path.rglob("*") if p.is_file())
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        return pq.ParquetFile(self.options.path / name).read().to_pylist()
+
+    def quarantined(self) -> list[dict[str, Any]]:
+        paths = sorted((self.options.state / "quarantine").iterdir())
+        return [row for path in paths for row in pq.ParquetFile(path).read().to_pylist()]
+
+
+def day(stamp: int) -> str:
+    return f"{datetime.fromtimestamp(stamp / 1000, UTC):%Y-%m-%d}"
+
+
+LATE = timedelta(days=7)
