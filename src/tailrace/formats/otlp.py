@@ -47,8 +47,8 @@ class OtlpDecoder:
             # The first line tells how to read the others, also where it comes in pieces.
             if len(head.strip(_BLANKS)) >= _ENOUGH and (b"\n" in head.lstrip(_BLANKS) or len(head) >= BLOCK):
                 break
-        rest = _Again(chain((head,), blocks), stream)
-        if _JSON.match(head):
+        rest = Again(chain((head,), blocks), stream)
+        if begins_json(head):
             read = self._documents.read_lines if _LINE.match(head) else self._documents.read
             return (records.rows() for records in read(rest))
         return read_messages(rest) if head.strip(_BLANKS) else ()
@@ -60,7 +60,12 @@ class OtlpDecoder:
         return Batch(columns, positions, rows.raw, extra, flagged, bad, rows.skipped)
 
 
-class _Again:
+def begins_json(head: bytes) -> bool:
+    """Do messages in JSON begin like this? Else they are protobuf."""
+    return _JSON.match(head) is not None
+
+
+class Again:
     """A stream whose first blocks have been looked at."""
 
     def __init__(self, blocks: Iterator[bytes], stream: Stream) -> None:

@@ -17,7 +17,7 @@ from tailrace.formats.lines import cut_lines
 from tailrace.formats.otlp_rows import Group, Records
 from tailrace.formats.otlp_values import AnyValue, Attributes, LogRecord, Message, ScopeLogs, attributes_text, unwrapped
 
-_ENVELOPE = Table(
+ENVELOPE = Table(
     "resource_logs",
     "",
     Json("resourceLogs", "camel"),
@@ -39,8 +39,8 @@ class JsonRecords:
     """Reads the documents of streams, one resource with its logs at a time."""
 
     def __init__(self) -> None:
-        assert isinstance(_ENVELOPE.format, Json)
-        self._documents = DocumentDecoder(_ENVELOPE, _ENVELOPE.format)
+        assert isinstance(ENVELOPE.format, Json)
+        self._documents = DocumentDecoder(ENVELOPE, ENVELOPE.format)
         self._parsed: dict[bytes, Group] = {}
 
     def read_lines(self, stream: Stream) -> Iterator[Records]:

@@ -1,0 +1,98 @@
+"""`tailrace window import|export`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.options import Context, output_option, without_spark
+
+if TYPE_CHECKING:
+    from tailrace.cli.listing import Row
+    from tailrace.lake.place import LocalPlace
+
+IMPORTED = ("part_id", "files", "logs", "refused", "place")
+EXPORTED = ("logs", "unresolved", "files", "size", "place")
+FORMS = ("otlp_proto", "otlp_json", "otap_parquet")
+
+
+@click.group("window")
+def command() -> None:
+    """Logs of OpenTelemetry as OTAP tables: bring them in, give them back."""
+
+
+@command.command("import")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path())
+@click.option("--to", "base", metavar="DIR", type=click.Path(), required=True, help="Directory of the tables.")
+@click.option("--max-errors", metavar="N", type=click.IntRange(min=0), help="Exit with 4 beyond N refused records.")
+@output_option
+@without_spark()
+def import_logs(context: Context, files: tuple[str, ...], base: str, max_errors: int | None, output: str) -> None:
+    """Append OTLP logs to the OTAP tables below DIR.
+
+    The tables are logs, log_attrs, resource_attrs and scope_attrs. FILE holds JSON, JSON lines or protobuf, plain,
+    compressed or in an archive. All of them become one partition (`_part_id=…`), which shows when the last one was
+    read. What is in no table is kept in DIR/_refused, with the reason. An import is an addition: the same file
+    imported again is there twice.
+
+    Exit codes: 0 all well, 2 usage, 4 more than --max-errors were refused, 5 a file cannot be read.
+    """
+    from tailrace.cli.listing import show_rows
+    from tailrace.core.errors import TooManyBadRows
+    from tailrace.windows.transfer import REFUSED, import_files
+
+    place = _place(base)
+    told = (lambda path: click.echo(path, err=True)) if context.verbose else (lambda path: None)
+    done = import_files(files, place, told)
+    row: Row = {"place": str(place), **{name: getattr(done, name) for name in IMPORTED[:-1]}}
+    show_rows([row], IMPORTED, output)
+    for reason, count in sorted(done.reasons.items()):
+        click.echo(f"warning: refused {count}: {reason}", err=True)
+    if max_errors is not None and done.refused > max_errors:
+        hint = f"look at {place.address(REFUSED)}, or raise --max-errors"
+        raise TooManyBadRows(f"{done.refused} records were refused", where=str(place), hint=hint)
+
+
+@command.command("export")
+@click.argument("base", metavar="DIR", type=click.Path())
+@click.option("--out", metavar="PATH", type=click.Path(), required=True, help="File, or directory of tables.")
+@click.option("--as", "form", type=click.Choice(FORMS), default="otlp_proto", help="Form of the export.")
+@click.option("--batch-size", metavar="N", type=click.IntRange(1, 65535), default=65535, help="Logs of a message.")
+@output_option
+@without_spark()
+def export_logs(context: Context, base: str, out: str, form: str, batch_size: int, output: str) -> None:
+    """Write all logs of OTAP tables as OTLP, or as tables.
+
+    Resource, scope and typed attributes come with them. The tables may have been written by `window import` or by
+    OpenTelemetry's own Parquet exporter. Its files do not say for certain which resource a log without attributes
+    has: such logs are counted as unresolved and come without one. The protobuf file is one ExportLogsServiceRequest;
+    of JSON there is one per line and batch.
+
+    Exit codes: 0 all well, 2 usage, 5 a file cannot be read or written.
+    """
+    from pathlib import Path
+
+    from tailrace.cli.listing import show_rows
+    from tailrace.core.errors import UsageError
+    from tailrace.windows.transfer import export_tables
+
+    place = _place(base)
+    if not place.exists():
+        hint = "name the directory that holds `logs`, `log_attrs` …"
+        raise UsageError("there is no such directory", code="usage.window", where=str(place), hint=hint)
+    done = export_tables(place, Path(out).expanduser().absolute(), form, batch_size)
+    row: Row = {
+        "logs": done.logs, "unresolved": done.unresolved, "files": done.files, "size": done.bytes, "place": out,
+    }  # fmt: skip
+    show_rows([row], EXPORTED, output)
+    if done.unresolved and not context.quiet:
+        click.echo(f"warning: {done.unresolved} logs without resource and scope: see docs/windows.md", err=True)
+
+
+def _place(path: str) -> LocalPlace:
+    from pathlib import Path
+
+    from tailrace.lake.place import LocalPlace
+
+    return LocalPlace(str(Path(path).expanduser().absolute()))

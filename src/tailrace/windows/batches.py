@@ -1,0 +1,113 @@
+"""Tables cut into batches that can be written: ids count from zero, rows of a resource and scope are neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.windows.schema import ATTRS, LOGS, RESOURCE, SCOPE, Tables
+
+LARGEST_BATCH = 65_535
+"Logs, and ids of any kind, in one batch of OTAP."
+Ids = npt.NDArray[np.int64]
+_NONE = -1
+
+
+def batches(tables: Tables, limit: int = LARGEST_BATCH) -> Iterator[Tables]:
+    """The logs of one partition in batches of at most `limit`; no log is split, every parent is in its batch."""
+    resources, scopes = struct_ids(tables.logs, "resource"), struct_ids(tables.logs, "scope")
+    order = np.lexsort((scopes, resources))
+    by_parent = _ByParent.of(tables.log_attrs)
+    of_resources, of_scopes = _ByParent.of(tables.resource_attrs), _ByParent.of(tables.scope_attrs)
+    for start in range(0, len(order), limit):
+        logs = tables.logs.take(pa.array(order[start : start + limit]))
+        yield _dense(logs, by_parent, of_resources, of_scopes)
+
+
+class _ByParent:
+    """Attributes ordered by parent."""
+
+    def __init__(self, table: pa.Table, parents: Ids) -> None:
+        self.table, self.parents = table, parents
+
+    @classmethod
+    def of(cls, table: pa.Table) -> _ByParent:
+        if table["parent_id"].null_count:
+            table = table.filter(table["parent_id"].is_valid())
+        parents = filled(table["parent_id"])
+        if (parents[1:] < parents[:-1]).any():
+            order = np.argsort(parents, kind="stable")
+            table, parents = table.take(pa.array(order)), parents[order]
+        return cls(table, parents)
+
+    def among(self, known: Ids) -> tuple[pa.Table, Ids]:
+        """Attributes of these parents, which are ordered, under their numbers among them; and who has any."""
+        starts, ends = np.searchsorted(self.parents, known), np.searchsorted(self.parents, known, side="right")
+        counts = ends - starts
+        owners = np.repeat(np.arange(len(known)), counts)
+        total = int(counts.sum())
+        firsts = np.cumsum(counts) - counts
+        places = np.arange(total) + np.repeat(starts - firsts, counts)
+        if total == len(self.table) and (np.diff(places) == 1).all():
+            return self.table, owners
+        return self.table.take(pa.array(places)), owners
+
+
+def _dense(logs: pa.Table, of_logs: _ByParent, of_resources: _ByParent, of_scopes: _ByParent) -> Tables:
+    ids = filled(logs["id"])
+    # Rows are not ordered by id where partitions were sampled; attributes are to follow the rows.
+    known, places = np.unique(ids, return_inverse=True)
+    attributes, owners = of_logs.among(known)
+    rows = _first_rows(places, len(known))
+    having = np.unique(rows[owners])
+    numbers = np.full(len(ids), _NONE)
+    numbers[having] = np.arange(len(having))
+    log_attrs = _renumbered(attributes, numbers[rows[owners]])
+    resource, resource_attrs = _dense_struct(logs, "resource", RESOURCE, of_resources)
+    scope, scope_attrs = _dense_struct(logs, "scope", SCOPE, of_scopes)
+    columns = {name: logs[name] for name in LOGS.names}
+    columns |= {"id": _array(numbers), "resource": resource, "scope": scope}
+    table = pa.table([columns[name] for name in LOGS.names], schema=LOGS)
+    return Tables(table, log_attrs, resource_attrs, scope_attrs)
+
+
+def _first_rows(places: Ids, count: int) -> Ids:
+    rows = np.zeros(count, np.int64)
+    rows[places[::-1]] = np.arange(len(places))[::-1]
+    return rows
+
+
+def _dense_struct(logs: pa.Table, name: str, kind: pa.StructType, held: _ByParent) -> tuple[pa.Array, pa.Table]:
+    ids = struct_ids(logs, name)
+    known, places = np.unique(ids, return_inverse=True)
+    shift = 1 if len(known) and known[0] == _NONE else 0
+    attributes, owners = held.among(known[shift:])
+    array = logs[name].combine_chunks()
+    parts = [_array(places - shift), *(pc.struct_field(array, [n]) for n in range(1, kind.num_fields))]
+    return pa.StructArray.from_arrays(parts, fields=list(kind)), _renumbered(attributes, owners)
+
+
+def _renumbered(attributes: pa.Table, parents: Ids) -> pa.Table:
+    changed = attributes.set_column(0, ATTRS.field(0), _array(parents))
+    ordered: pa.Table = changed
+    if (parents[1:] < parents[:-1]).any():
+        ordered = changed.take(pa.array(np.argsort(parents, kind="stable")))
+    return ordered.select(ATTRS.names).cast(ATTRS)
+
+
+def struct_ids(logs: pa.Table, name: str) -> Ids:
+    """Ids of resources or scopes by log; -1 for none."""
+    return filled(pc.struct_field(logs[name], "id"))
+
+
+def filled(ids: pa.ChunkedArray) -> Ids:
+    found: Ids = ids.cast(pa.int64()).fill_null(_NONE).to_numpy()
+    return found
+
+
+def _array(ids: Ids) -> pa.Array:
+    return pa.array(ids, mask=ids < 0).cast(pa.uint32())

@@ -1,0 +1,94 @@
+"""Files of OTAP tables: where they lie, what they are called, what their footers say."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.core.errors import DataError, one_line
+from tailrace.lake.place import Place
+from tailrace.windows.schema import IDS, PART_ID, SCHEMAS, UNPARTITIONED, fitted
+
+_NAME = re.compile(r"part-(\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.parquet")
+_DIRECTORY = f"{PART_ID}="
+
+
+@dataclass(frozen=True, slots=True)
+class OtapFile:
+    """A file of one table."""
+
+    table: str
+    part_id: str
+    name: str
+    "Relative to the directory of all tables."
+
+    @property
+    def created_ms(self) -> int:
+        """When its writer began it: not when it became visible."""
+        return int(self.name.rpartition("part-")[2].partition("-")[0])
+
+
+def new_name() -> str:
+    return f"part-{time.time_ns() // 1_000_000}-{uuid.uuid4()}.parquet"
+
+
+def directory(table: str, part_id: str) -> str:
+    return table if part_id == UNPARTITIONED else f"{table}/{_DIRECTORY}{part_id}"
+
+
+def list_table(base: Place, table: str) -> Iterator[OtapFile]:
+    """Files of a table in the order of partition and name; none where it has no directory."""
+    place = base / table
+    for name in _parts(place):
+        yield OtapFile(table, UNPARTITIONED, f"{table}/{name}")
+    for folder in place.folders():
+        if folder.startswith(_DIRECTORY):
+            for name in _parts(place / folder):
+                yield OtapFile(table, folder.removeprefix(_DIRECTORY), f"{table}/{folder}/{name}")
+
+
+def _parts(place: Place) -> list[str]:
+    """Only whole files: those under way, marks of other engines and hidden ones are called otherwise."""
+    return [name for name in place.names() if _NAME.fullmatch(name)]
+
+
+def read_file(base: Place, file: OtapFile) -> pa.Table:
+    """A file with the columns of its table, whichever writer made it."""
+    schema = SCHEMAS[file.table]
+    with opened(base, file) as parquet, damage_told(base, file):
+        known = set(parquet.schema_arrow.names)
+        table = parquet.read(columns=[name for name in schema.names if name in known], use_threads=False)
+        return fitted(table, schema)
+
+
+def opened(base: Place, file: OtapFile) -> pq.ParquetFile:
+    """DataError where it is none."""
+    with damage_told(base, file):
+        return pq.ParquetFile(base.open(file.name))
+
+
+class damage_told:
+    """Errors of Arrow become errors that name the file."""
+
+    def __init__(self, base: Place, file: OtapFile) -> None:
+        self._where = base.address(file.name)
+
+    def __enter__(self) -> None:
+        return
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, pa.ArrowException | OSError) and not isinstance(error, FileNotFoundError):
+            hint = "delete the file if it cannot be restored; nothing was written for it"
+            message = f"not a whole Parquet file: {one_line(error)}"
+            raise DataError(message, code="window.damaged-file", where=self._where, hint=hint) from error
+
+
+def ids_are_of_partition(metadata: pq.FileMetaData) -> bool:
+    """Did its writer number resources and scopes across the partition? Upstream's exporter does so per batch."""
+    return (metadata.metadata or {}).get(IDS) == b"partition"

@@ -1,0 +1,175 @@
+"""OTLP logs in JSON → the same in protobuf, which one reader understands: a resource with its logs at a time."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import struct
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from tailrace.core import Json
+from tailrace.formats import otlp_proto as otlp
+from tailrace.formats.base import RAW_LIMIT, Bad, Stream
+from tailrace.formats.json_decode import DocumentDecoder
+from tailrace.formats.otlp_frames import Resources
+from tailrace.formats.otlp_json import ENVELOPE
+from tailrace.formats.otlp_values import SEVERITIES, hexadecimal
+from tailrace.formats.protobuf_wire import FIXED32, FIXED64, VARINT
+from tailrace.windows.cbor import DEEPEST, Value
+from tailrace.windows.nested import span, tagged, varint, write_pair, write_value
+
+_Object = dict[str, Any]
+_WRONG = (ValueError, TypeError, AttributeError, KeyError, OverflowError, struct.error)
+_NO_LIST = "otlp: scopeLogs or logRecords are no list of objects"
+
+
+def json_resources(stream: Stream) -> Iterator[Resources]:
+    """Runs of resources in the order of the stream."""
+    assert isinstance(ENVELOPE.format, Json)
+    for batch in DocumentDecoder(ENVELOPE, ENVELOPE.format).decode(stream):
+        bad = [Bad(0, b.raw, b.length, b.reason) for b in batch.bad]
+        columns = (batch.columns[name].to_pylist() for name in ("resource", "scope_logs", "schema_url"))
+        made = [_resource(resource, scopes, url, bad) for resource, scopes, url in zip(*columns, strict=True)]
+        sizes = np.array([len(message) for message in made], np.int64)
+        ends = np.cumsum(sizes)
+        yield Resources(b"".join(made), ends - sizes, ends, bad)
+
+
+def _resource(resource: str | None, scopes: str | None, url: str | None, bad: list[Bad]) -> bytes:
+    """ResourceLogs; what cannot be read is told and left out."""
+    out = b""
+    if resource is not None:
+        found = _told(resource.encode(), bad, lambda: _described(msgspec.json.decode(resource), otlp.ATTRIBUTES))
+        out += span(otlp.RESOURCE, found or b"")
+    for scope in _list(scopes, bad):
+        out += span(otlp.SCOPE_LOGS, _scope(scope, bad))
+    return out + _text(otlp.SCHEMA_URL, url)
+
+
+def _list(text: str | None, bad: list[Bad]) -> list[_Object]:
+    if text is None:
+        return []
+    try:
+        found = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        found = text
+    if found is None:
+        return []
+    if isinstance(found, list) and all(isinstance(one, dict) for one in found):
+        return found
+    bad.append(_refused(found, _NO_LIST))
+    return []
+
+
+def _scope(logs: _Object, bad: list[Bad]) -> bytes:
+    out = b""
+    scope, records = logs.get("scope"), logs.get("logRecords")
+    if scope is not None:
+        found = _told(scope, bad, lambda: _described(scope, otlp.SCOPE_ATTRIBUTES, otlp.SCOPE_DROPPED))
+        out += span(otlp.SCOPE, found or b"")
+    if not isinstance(records, list | None):
+        bad.append(_refused(records, _NO_LIST))
+        records = None
+    for record in records or ():
+        found = _told(record, bad, lambda record=record: _record(record))
+        out += span(otlp.LOG_RECORDS, found) if found is not None else b""
+    return out + _text(otlp.SCHEMA_URL, logs.get("schemaUrl"))
+
+
+def _told(value: object, bad: list[Bad], make: Any) -> bytes | None:
+    try:
+        made: bytes = make()
+        return made
+    except (*_WRONG, binascii.Error, RecursionError) as error:
+        bad.append(_refused(value, f"otlp: {type(error).__name__}: {error}"))
+        return None
+
+
+def _refused(value: object, reason: str) -> Bad:
+    raw = value if isinstance(value, bytes) else msgspec.json.encode(value)
+    return Bad(0, raw[:RAW_LIMIT], len(raw), reason)
+
+
+def _described(members: _Object, attributes: int, dropped: int = otlp.DROPPED) -> bytes:
+    """Resource or InstrumentationScope; a resource has neither name nor version."""
+    out = b""
+    if attributes == otlp.SCOPE_ATTRIBUTES:
+        out += _text(otlp.SCOPE_NAME, members.get("name")) + _text(otlp.SCOPE_VERSION, members.get("version"))
+    return out + _pairs(attributes, members) + _count(dropped, members.get("droppedAttributesCount"))
+
+
+def _record(members: _Object) -> bytes:
+    severity = members.get("severityNumber")
+    if isinstance(severity, str) and severity.startswith("SEVERITY"):
+        severity = SEVERITIES[severity]
+    out = _fixed(otlp.TIME, FIXED64, "<Q", members.get("timeUnixNano"))
+    out += _fixed(otlp.OBSERVED, FIXED64, "<Q", members.get("observedTimeUnixNano"))
+    out += _count(otlp.SEVERITY, severity) + _text(otlp.SEVERITY_TEXT, members.get("severityText"))
+    if members.get("body") is not None:
+        out += span(otlp.BODY, write_value(_value(members["body"])))
+    out += _pairs(otlp.RECORD_ATTRIBUTES, members) + _count(otlp.RECORD_DROPPED, members.get("droppedAttributesCount"))
+    out += _fixed(otlp.FLAGS, FIXED32, "<I", members.get("flags"))
+    for number, name, size in ((otlp.TRACE, "traceId", 16), (otlp.SPAN_ID, "spanId", 8)):
+        found = hexadecimal(members.get(name), size)
+        out += span(number, bytes.fromhex(found)) if found else b""
+    return out + _text(otlp.EVENT_NAME, members.get("eventName"))
+
+
+def _pairs(number: int, members: _Object) -> bytes:
+    pairs = members.get("attributes") or ()
+    return b"".join(span(number, write_pair(pair.get("key", ""), _value(pair.get("value")))) for pair in pairs)
+
+
+def _value(wrapped: _Object | None, depth: int = 0) -> Value:
+    """AnyValue in JSON as a plain value."""
+    if depth > DEEPEST:
+        raise ValueError("a value nests too deep")
+    for kind, value in (wrapped or {}).items():
+        if value is None:
+            continue
+        match kind:
+            case "stringValue" | "boolValue":
+                return _typed(value, str if kind == "stringValue" else bool)
+            case "intValue":
+                return _whole(value)
+            case "doubleValue":
+                return float(value)
+            case "bytesValue":
+                return base64.b64decode(value, validate=True)
+            case "arrayValue":
+                return [_value(inner, depth + 1) for inner in value.get("values") or ()]
+            case "kvlistValue":
+                pairs = value.get("values") or ()
+                return tuple((_typed(p.get("key", ""), str), _value(p.get("value"), depth + 1)) for p in pairs)
+    return None
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _whole(value: int | str) -> int:
+    found = int(value)
+    if isinstance(value, float) and found != value:
+        raise ValueError(f"{value} is no whole number")
+    if not -(2**63) <= found < 2**63:
+        raise ValueError(f"{value} has more than 64 bits")
+    return found
+
+
+def _text(number: int, value: str | None) -> bytes:
+    return span(number, _typed(value, str).encode()) if value else b""
+
+
+def _count(number: int, value: int | str | None) -> bytes:
+    return tagged(number, VARINT) + varint(_whole(value)) if value else b""
+
+
+def _fixed(number: int, wire: int, form: str, value: int | str | None) -> bytes:
+    return tagged(number, wire) + struct.pack(form, int(value)) if value else b""

@@ -1,0 +1,93 @@
+"""OTAP tables from their files, a file of logs at a time, with the attributes that belong to it wherever they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.lake.place import Place
+from tailrace.windows.batches import struct_ids
+from tailrace.windows.files import OtapFile, list_table, read_file
+from tailrace.windows.footers import Footer, Range, read_footer
+from tailrace.windows.schema import ATTRIBUTES, ATTRS, SCHEMAS, Tables
+from tailrace.windows.upstream import Resolver
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one file of logs and its attributes hold."""
+
+    part_id: str
+    file: OtapFile
+    tables: Tables
+    unresolved: int
+    "Logs whose resource and scope cannot be told."
+
+
+def read_parts(base: Place) -> Iterator[Part]:
+    """All logs, in the order of writing within a partition.
+
+    Logs are listed before attributes: whoever sees a file of logs sees all their attributes.
+    """
+    logs = sorted(list_table(base, "logs"), key=lambda file: (file.part_id, file.created_ms, file.name))
+    attributes = {name: _with_footers(base, list_table(base, name)) for name in ATTRIBUTES}
+    for part_id, files in groupby(logs, key=lambda file: file.part_id):
+        held = {name: [pair for pair in attributes[name] if pair[0].part_id == part_id] for name in ATTRIBUTES}
+        yield from _read_partition(base, part_id, list(files), held)
+
+
+Held = dict[str, list[tuple[OtapFile, Footer]]]
+
+
+def _with_footers(base: Place, files: Iterable[OtapFile]) -> list[tuple[OtapFile, Footer]]:
+    return [(file, read_footer(base, file)) for file in files]
+
+
+def _read_partition(base: Place, part_id: str, files: list[OtapFile], held: Held) -> Iterator[Part]:
+    resolver: Resolver | None = None
+    for file in files:
+        logs, unresolved = read_file(base, file), 0
+        if not read_footer(base, file).ours:
+            resolver = resolver or _resolver(base, held)
+            found = resolver.resolve(logs)
+            logs, unresolved = found.logs, found.unresolved
+        resources, scopes = struct_ids(logs, "resource"), struct_ids(logs, "scope")
+        wanted = {
+            "log_attrs": _range(logs["id"]),
+            "resource_attrs": _range(pa.chunked_array([resources])),
+            "scope_attrs": _range(pa.chunked_array([scopes])),
+        }
+        attributes = [attributes_in(base, held[name], wanted[name]) for name in ATTRIBUTES]
+        yield Part(part_id, file, Tables(logs, *attributes), unresolved)
+
+
+def _resolver(base: Place, held: Held) -> Resolver:
+    parents = []
+    for name in ("resource_attrs", "scope_attrs"):
+        columns = [read_file(base, file)["parent_id"] for file, _ in held[name]]
+        chunks = [chunk for column in columns for chunk in column.chunks]
+        parents.append(pa.chunked_array(chunks, SCHEMAS[name].field("parent_id").type))
+    return Resolver(*parents)
+
+
+def attributes_in(base: Place, held: list[tuple[OtapFile, Footer]], wanted: Range | None) -> pa.Table:
+    """Attributes whose parents are in a range; only files that can hold some are opened."""
+    tables = [read_file(base, file) for file, footer in held if footer.may_hold(wanted)]
+    if wanted is None or not tables:
+        return ATTRS.empty_table()
+    table = pa.concat_tables(tables)
+    parents = table["parent_id"].cast(pa.int64())
+    inside = pc.and_(pc.greater_equal(parents, wanted[0]), pc.less_equal(parents, wanted[1]))
+    return table.filter(inside)
+
+
+def _range(ids: pa.ChunkedArray) -> Range | None:
+    """Least and greatest id; None where there is none."""
+    values = ids.cast(pa.int64()).drop_null().to_numpy()
+    values = values[values >= 0]
+    return (int(np.min(values)), int(np.max(values))) if len(values) else None

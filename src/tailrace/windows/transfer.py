@@ -1,0 +1,118 @@
+"""OTLP files into OTAP tables, and OTAP tables out as OTLP files or as other tables."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+
+from tailrace.core.errors import SourceError, UsageError
+from tailrace.formats.base import Bad
+from tailrace.lake.place import LocalPlace, Place
+from tailrace.windows.batches import LARGEST_BATCH, batches
+from tailrace.windows.files import new_name
+from tailrace.windows.ingest import read_file
+from tailrace.windows.reading import read_parts
+from tailrace.windows.schema import Tables
+from tailrace.windows.to_json import lines
+from tailrace.windows.to_proto import messages
+from tailrace.windows.writer import OtapWriter
+
+REFUSED = "_refused"
+"Directory beside the tables: records that are in none of them, with the reason."
+FORMS = {"otlp_proto": ".pb", "otlp_json": ".jsonl", "otap_parquet": ""}
+Told = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Imported:
+    """What came of an import."""
+
+    part_id: str
+    files: int = 0
+    logs: int = 0
+    refused: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+
+def import_files(paths: Iterable[str], base: Place, told: Told = lambda _: None) -> Imported:
+    """Appends the logs of all files to the tables, as one partition; they show when all were read."""
+    with OtapWriter(base) as writer:
+        done = Imported(writer.part_id)
+        refused: list[bytes] = []
+        for path in paths:
+            told(path)
+            for tables, bad in _read(path):
+                writer.write(tables)
+                done.logs += len(tables.logs)
+                for one in bad:
+                    refused.append(_line(path, one))
+                    done.reasons[one.reason] = done.reasons.get(one.reason, 0) + 1
+            done.files += 1
+    done.refused = len(refused)
+    if refused:
+        name = new_name().removesuffix(".parquet") + ".jsonl"
+        (base / REFUSED).put(name, b"\n".join(refused) + b"\n", done.part_id)
+    return done
+
+
+def _read(path: str) -> Iterator[tuple[Tables, list[Bad]]]:
+    try:
+        with open(path, "rb") as raw:
+            for found in read_file(raw, path):
+                yield found.tables, found.bad
+    except OSError as error:
+        hint = "name files of OTLP logs: JSON, JSON lines or protobuf"
+        raise SourceError(error.strerror or str(error), code="source.io", where=path, hint=hint) from None
+
+
+def _line(path: str, bad: Bad) -> bytes:
+    raw = base64.b64encode(bad.raw).decode()
+    return msgspec.json.encode({"file": path, "reason": bad.reason, "length": bad.length, "raw": raw})
+
+
+@dataclass(slots=True)
+class Exported:
+    """What came of an export."""
+
+    logs: int = 0
+    files: int = 0
+    bytes: int = 0
+    unresolved: int = 0
+
+
+def export_tables(base: Place, out: Path, form: str, limit: int = LARGEST_BATCH) -> Exported:
+    """All logs of the tables, written to `out`: a file, or a directory of tables."""
+    done = Exported()
+    if form == "otap_parquet":
+        if out.exists() and LocalPlace(str(out)).folders():
+            hint = "name a directory that does not exist yet"
+            raise UsageError("there is something in it already", code="usage.export", where=str(out), hint=hint)
+        with OtapWriter(LocalPlace(str(out))) as writer:
+            for tables in _counted(base, done):
+                for batch in batches(tables, limit):
+                    writer.write(batch)
+        done.files = len(writer.files)
+        done.bytes = sum((out / name).stat().st_size for name in writer.files)
+        return done
+    write = lines if form == "otlp_json" else messages
+    staged = out.with_name(f"{out.name}.tmp")
+    staged.parent.mkdir(parents=True, exist_ok=True)
+    with staged.open("wb") as file:
+        for tables in _counted(base, done):
+            for body in write(tables, limit):
+                done.bytes += file.write(body)
+    os.replace(staged, out)
+    done.files = 1
+    return done
+
+
+def _counted(base: Place, done: Exported) -> Iterator[Tables]:
+    for part in read_parts(base):
+        done.logs += len(part.tables.logs)
+        done.unresolved += part.unresolved
+        yield part.tables
