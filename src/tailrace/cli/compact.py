@@ -62,15 +62,18 @@ def command(
         lake = open_lake(context)
         plans = plans_for(lake, names, window)
     if dry_run:
-        _show_plans(plans, output)
+        from tailrace.cli.listing import show_rows
+
+        show_rows(planned(plans), PLANNED, output)
         return
     visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
-    sys.exit(_compact(context, lake, plans, output, visible))
+    done = compacted(context, lake, plans, visible)
+    _tell(done, output, context)
+    sys.exit(leave_with(done))
 
 
-def _show_plans(plans: list[CompactionPlan], output: str) -> None:
-    from tailrace.cli.listing import show_rows
-
+def planned(plans: list[CompactionPlan]) -> list[Row]:
+    """A row per partition, before anything is done."""
     rows: list[Row] = []
     for plan in plans:
         for partition, merges in plan.by_partition().items():
@@ -85,30 +88,35 @@ def _show_plans(plans: list[CompactionPlan], output: str) -> None:
                 "last": days[-1],
             }
             rows.append(row)
-    show_rows(rows, PLANNED, output)
+    return rows
 
 
-def _compact(context: Context, lake: Lake, plans: list[CompactionPlan], output: str, visible: bool) -> int:
-    from tailrace.cli.interrupts import EXIT_CODE, Interrupts, leave
+def compacted(context: Context, lake: Lake, plans: list[CompactionPlan], visible: bool) -> Compacted:
+    """Does what is planned; where nothing is, what compactions that died have left is cleared away."""
+    from tailrace.cli.compacting import Compacted, compact, shown_compaction
 
-    if plans:
-        from tailrace.cli.compacting import compact, shown_compaction
-        from tailrace.cli.lazy_session import SessionOnDemand
-        from tailrace.cli.settings import session_options
-        from tailrace.pipeline.hands import Hands
-
-        hands = Hands()
-        with Interrupts() as interrupts, SessionOnDemand(session_options(context)) as session:
-            with shown_compaction(visible, context) as progress:
-                done = compact(lake, plans, session, hands, interrupts, progress)
-            hands.dismiss()
-    else:
-        from tailrace.cli.compacting import Compacted
+    if not plans:
         from tailrace.lake.compacting import clear_up
 
         clear_up(lake, "tailrace compact")
-        done = Compacted()
-    _tell(done, output, context)
+        return Compacted()
+    from tailrace.cli.interrupts import Interrupts
+    from tailrace.cli.lazy_session import SessionOnDemand
+    from tailrace.cli.settings import session_options
+    from tailrace.pipeline.hands import Hands
+
+    hands = Hands()
+    with Interrupts() as interrupts, SessionOnDemand(session_options(context)) as session:
+        with shown_compaction(visible, context) as progress:
+            done = compact(lake, plans, session, hands, interrupts, progress)
+        hands.dismiss()
+    return done
+
+
+def leave_with(done: Compacted) -> int:
+    """The exit code; where a job has not come back, the process ends here."""
+    from tailrace.cli.interrupts import EXIT_CODE, leave
+
     if done.hangs:
         leave()
     return EXIT_CODE if done.interrupted else done.exit_code

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tailrace.lake.compacting import APART
 from tailrace.lake.intents import partitions_with, read_ledger
 from tailrace.lake.log import LoggedCommit, forget_versions, logged
 from tailrace.lake.paths import Lake, partition_path
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _OURS = re.compile(r"(?:.*/)?(\d{20}[0-9a-f]{10})-[^/]*\.parquet")
 "As `new_run_id` begins the name of a file."
-_KINDS = ("runs", "compactions")
+_KINDS = ("runs", APART)
 "Manifests of runs that may be writing."
 
 

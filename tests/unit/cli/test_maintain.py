@@ -84,6 +84,20 @@ def test_a_month_later_the_files_go_as_well(world: World, monkeypatch: pytest.Mo
     assert count(world) == 0
 
 
+def test_small_files_are_merged_where_it_pays(world: World, tmp_path: Path) -> None:
+    world.write_config(f'partition "nginx_access_log" "p" {{\n source "file" {{ paths = ["{tmp_path}/logs"] }}\n}}')
+    for number in range(8):
+        write(tmp_path / "logs" / f"more{number}.log", access_lines(today(), 3 + number))
+        world.collect()
+    before = count(world)
+    (planned,) = [c for c in told(world, "maintain", "--dry-run")["chores"] if c["action"] == "compact"]
+    assert (planned["name"], planned["days"], planned["files"]) == (NAME, 1, 9)
+    assert not [c for c in told(world, "maintain", "--no-compact")["chores"] if c["action"] == "compact"]
+    (done,) = [c for c in told(world, "maintain")["chores"] if c["action"] == "compact"]
+    assert (done["files"], done["into"]) == (9, 1)
+    assert count(world) == before
+
+
 def test_somebody_else_at_work_is_told(world: World) -> None:
     with partition_lock(world.lake, *PLACE, "tailrace collect"):
         answer = told(world, "maintain", code=6)
