@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
@@ -58,7 +59,7 @@ def committed(root: Place) -> set[str]:
     log = root / "_delta_log"
     for name in (name for name in log.names() if name.endswith(".json")):
         actions = map(json.loads, log.read(name).splitlines())
-        added |= {a["add"]["path"] for a in actions if "add" in a}
+        added |= {unquote(a["add"]["path"]) for a in actions if "add" in a}
     return added
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 
 from world import World
@@ -12,9 +12,13 @@ from world import World
 from tailrace.core import LockedError, TailraceError, TimeRange
 from tailrace.lake import segments
 from tailrace.lake.lock import partition_lock
+from tailrace.lake.paths import Lake, Tier
+from tailrace.lake.place import LocalPlace
 from tailrace.lake.predicate import Predicate
+from tailrace.lake.resting import Rule
 from tailrace.lake.table import stored_schema
 from tailrace.lake.undo import erase, restore
+from tailrace.lake.upkeep import carry_out, due
 from tailrace.lake.vacuum import forget
 
 PLACE = ("nginx_access_log", "web")
@@ -23,8 +27,15 @@ WINDOW = TimeRange(datetime(2024, 5, 1, 12), datetime(2024, 5, 3, 6))
 GONE = TimeRange(datetime(2024, 5, 1, 6), datetime(2024, 5, 1, 18))
 "Half a day that may have been deleted before: the window begins in it."
 CONDITION = "remote_user = 'user1'"
+OLD = date(2024, 5, 3)
+"Days up to this one move."
 FIRST = 1
 "The version of the table after its first collection: version 0 is empty."
+
+
+def tiered(world: World) -> Lake:
+    """With a tier beside the home."""
+    return Lake(world.home, tiers=(Tier("default", "old", LocalPlace(f"{world.home}-tier")),))
 
 
 def change(world: World, action: str) -> None:
@@ -43,6 +54,13 @@ def change(world: World, action: str) -> None:
             if compacted.error is not None or locked is not None:
                 raise compacted.error or LockedError(str(locked))
             assert compacted.clean, compacted.troubles
+        return
+    if action == "move":
+        lake, now = tiered(world), datetime(2024, 5, 10)
+        rule = Rule(lake.tiers[0], last=OLD)
+        for chore in [*due(lake, PLACE[0], [PLACE[1]], lambda _: None, now, lambda _: [rule])]:
+            assert chore.action == "move"
+            carry_out(lake, chore, "test move", now)
         return
     with partition_lock(world.lake, *PLACE, f"test {action}"):
         if action == "restore":

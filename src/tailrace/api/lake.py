@@ -150,7 +150,7 @@ class Lake:
         configured = Configured(self.context, required=is_needed, warn=_warn)
         limits = Limits(self.sandbox, self.write, self.timeout, self.memory)
         seen = scope(stored, configured, filters)
-        return Engine(stored, configured.tables, configured.schemas, seen, limits=limits)
+        return Engine(stored, configured.tables, configured.schemas, seen, limits=limits, tiers=configured.tiers)
 
     def close(self) -> None:
         """Ends the Spark session, if there is one and it was started here."""

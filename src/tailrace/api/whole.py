@@ -49,7 +49,7 @@ class WholeTable(Answer):
         spark = self.lake.session.get()
         if snapshot is None or not snapshot.files.num_rows:
             return spark.createDataFrame([], schema)
-        if not snapshot.root.is_local:
+        if not all(map(snapshot.root.has_near, snapshot.files["path"].to_pylist())):
             # Without further packages Spark reaches no object store.
             return super().spark()
         paths = map(snapshot.root.address, snapshot.files["path"].to_pylist())

@@ -78,7 +78,7 @@ def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     configured = Configured(context, required=not is_default(options["schema"]))
     scope = scope_of(lake, configured, **{name: options[name] for name in _SEEN})
     announce = _announce if sys.stderr.isatty() else None
-    return Engine(lake, configured.tables, configured.schemas, scope, announce, limits)
+    return Engine(lake, configured.tables, configured.schemas, scope, announce, limits, configured.tiers)
 
 
 def _announce(files: int, size: int) -> None:

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +17,7 @@ from tailrace.cli.options import Context, report_option, without_spark
 
 if TYPE_CHECKING:
     from tailrace.config import Config, PartitionSpec
-    from tailrace.lake.paths import Lake
+    from tailrace.lake.paths import Lake, Tier
     from tailrace.lake.place import Place
 
 MANY_FILES = 100_000
@@ -41,7 +42,7 @@ def command(context: Context, output: str) -> None:
     """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM."""
     from tailrace.cli.redact import redacted
 
-    checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, _lake)
+    checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, _tiers, _lake)
     found = [finding for check in checks for finding in _careful(check, context)]
     findings = [replace(finding, detail=redacted(finding.detail)) for finding in found]
     if output == "json":
@@ -186,11 +187,42 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
         yield Finding(spec.full_name, "ok", f"{count(report.discovered, 'artifact')} found")
 
 
+def _tiers(context: Context) -> Iterator[Finding]:
+    from tailrace.cli.settings import load_config
+    from tailrace.cli.tiers import declared_tiers
+    from tailrace.core import ConfigError
+
+    try:
+        config = load_config(context)
+    except ConfigError:
+        return  # said already
+    for name, tier in declared_tiers(config):
+        yield from _told(f"tier {name}", _tier(f"tier {name}", tier))
+
+
+def _tier(name: str, opened: Callable[[], Tier]) -> Iterator[Finding]:
+    """Days can be moved there."""
+    place = opened().place
+    if not place.is_local:
+        found = "holds files" if place.exists() else "is empty so far"
+        yield Finding(name, "ok", f"{place} {found}")
+        return
+    existing = next(p for p in (Path(str(place)), *Path(str(place)).parents) if p.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK):
+        yield Finding(name, "ok", f"{place}, {shutil.disk_usage(existing).free / 1e9:.1f} GB free")
+    else:
+        yield Finding(name, "error", f"{place} cannot be written", "choose another `path`, or mount it")
+
+
 def _lake(context: Context) -> Iterator[Finding]:
-    from tailrace.cli.settings import open_lake
+    from tailrace.cli.settings import load_config, open_lake
+    from tailrace.core import ConfigError
     from tailrace.lake.snapshot import tables
 
-    lake = open_lake(context)
+    try:
+        lake = open_lake(context, load_config(context))
+    except ConfigError:  # said already; what rests in the workspace can be looked at all the same
+        lake = open_lake(context)
     names = tables(lake)
     if not names:
         yield Finding("lake", "ok", f"{lake.data_root} holds no table yet")
@@ -200,10 +232,8 @@ def _lake(context: Context) -> Iterator[Finding]:
 
 def _missing(root: Place, paths: list[str]) -> list[str]:
     """On a disk each is looked at: beside them lies all that was ever deleted. Elsewhere lists come by the thousand."""
-    if root.is_local:
-        return [path for path in paths if not os.path.exists(root.address(path))]
-    there = set(root.walk())
-    return [path for path in paths if path not in there]
+    there = set() if all(map(root.has_near, paths)) else set(root.walk())
+    return [p for p in paths if p not in there and not (root.has_near(p) and os.path.exists(root.address(p)))]
 
 
 def _table(lake: Lake, name: str) -> Iterator[Finding]:

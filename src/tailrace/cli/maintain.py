@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tailrace.lake.upkeep import Chore
     from tailrace.pipeline.compact_report import CompactionReport
 
-COLUMNS = ("action", "name", "days", "rows", "files", "size", "first", "last")
+COLUMNS = ("action", "name", "days", "rows", "files", "size", "first", "last", "to")
 
 
 @click.command("maintain")
@@ -35,10 +35,10 @@ def command(
     """Do what is due in the lake.
 
     Rows past the `retention` of their partition, table, store or workspace expire, and quarantined records of that age
-    with them. Small files are merged where it pays. Files that no version needs which can still be restored are
-    deleted, and Delta logs get a checkpoint. SEL is a table, table.partition or a partition's name, with wildcards,
-    configured or not; without any, all are looked at. `collect` does the same for what it has collected, once a day
-    and without merging.
+    with them. Small files are merged where it pays, and days move to the tier that they belong to. Files that no
+    version needs which can still be restored are deleted, and Delta logs get a checkpoint. SEL is a table,
+    table.partition or a partition's name, with wildcards, configured or not; without any, all are looked at. `collect`
+    does the same for what it has collected, once a day and without merging.
 
     Exit codes: 0 all well, 5 something could not be read or written, 6 held by another process, 130 interrupted.
     """
@@ -57,7 +57,7 @@ def command(
     visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
     merged = _compacted(context, upkeep.lake, chosen, visible) if compact else None
     if merged is None or not merged.interrupted:
-        upkeep.carry_out("vacuum", "checkpoint")
+        upkeep.carry_out("move", "vacuum", "checkpoint")
     _tell(context, upkeep, [*map(_row, upkeep.done), *_merged(merged)], output, merged)
     sys.exit(_exit_code(upkeep, merged))
 
@@ -99,6 +99,7 @@ def _row(chore: Chore) -> Row:
         **{name: number or None for name, number in facts.items()},
         "first": chore.first,
         "last": chore.last,
+        "to": chore.to,
     }
 
 

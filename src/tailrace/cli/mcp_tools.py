@@ -173,7 +173,7 @@ class Tools:
             lake, configured, schema=asked.schema, start=asked.start, end=asked.end,
             partitions=asked.partitions, indexes=asked.indexes, at=(),
         )  # fmt: skip
-        engine = Engine(lake, configured.tables, configured.schemas, scope, limits=self.limits)
+        engine = Engine(lake, configured.tables, configured.schemas, scope, limits=self.limits, tiers=configured.tiers)
         call.stop = engine.connection.interrupt
         try:
             answer: Message = {"columns": [], "rows": []}

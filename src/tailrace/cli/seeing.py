@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tailrace.cli.options import Context
     from tailrace.config import Config
     from tailrace.core import Table
-    from tailrace.lake.paths import Lake
+    from tailrace.lake.paths import Lake, Tier
     from tailrace.lake.versions import Moment
     from tailrace.query.filters import Schema, Scope
 
@@ -42,6 +42,12 @@ class Configured:
         from tailrace.cli.schemas import schemas_of
 
         return schemas_of(self.config) if self.config else ()
+
+    def tiers(self) -> Sequence[Tier]:
+        """Configured places other than the workspace."""
+        from tailrace.cli.tiers import tiers_of
+
+        return tiers_of(self.config) if self.config else ()
 
     @cached_property
     def config(self) -> Config | None:

@@ -75,6 +75,10 @@ def open_lake(context: Context, config: Config | None = None) -> Lake:
     lake = Lake(context.home_path, name, elsewhere)
     if spec is not None and spec.query_cache_size is not None:
         lake = replace(lake, cache_size=spec.query_cache_size)
+    if config is not None:
+        from tailrace.cli.tiers import tiers_of
+
+        lake = replace(lake, tiers=tiers_of(config))
     _note_new_workspace(context, lake, config)
     return lake
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,11 +10,15 @@ from tailrace.cli.completing import names_of
 from tailrace.cli.options import Context, output_option, without_spark
 
 if TYPE_CHECKING:
-    from tailrace.cli.listing import Row
     from tailrace.config import Config, OtherBlock
+    from tailrace.lake.paths import Lake
+
+Row = dict[str, Any]
+"One line of an answer."
 
 COLUMNS = ("name", "tiers", "paths", "retention", "active", "where")
 DEFAULT = "default"
+NOTHING: Row = {"rows": 0, "files": 0, "size": 0, "first": None, "last": None}
 
 
 @click.group("store")
@@ -46,13 +50,19 @@ def list_stores(context: Context, names: tuple[str, ...], output: str) -> None:
 @output_option
 @without_spark()
 def show_store(context: Context, name: str, output: str) -> None:
-    """The tiers of a store and the partitions that rest in it."""
+    """The tiers of a store with what rests in each, and the partitions that rest in it."""
     from tailrace.cli.listing import show_several
     from tailrace.cli.matching import chosen, is_pattern
-    from tailrace.cli.settings import load_config
+    from tailrace.cli.settings import load_config, open_lake
 
-    known = _known(context, load_config(context))
+    config = load_config(context)
+    known = _known(context, config)
+    amounts = _amounts(open_lake(context, config))
     shown = [known[each] for each in chosen("store", name, known)]
+    for row in shown:
+        tiers = row["tiers"]
+        assert isinstance(tiers, list)
+        row["tiers"] = [{**tier, **amounts.get((str(row["name"]), tier["name"]), NOTHING)} for tier in tiers]
     show_several(shown, output, as_list=is_pattern(name))
 
 
@@ -70,13 +80,34 @@ def _known(context: Context, config: Config) -> dict[str, Row]:
         rows[block.name] = {
             "name": block.name,
             **{name: block.args.get(name) for name in STORE},
-            "active": not block.blocks,
+            "active": True,
             "where": str(block.where),
-            "tiers": [_tier(inner) for inner in block.blocks] or [workspace],
+            "tiers": [*map(_tier, block.blocks), *([workspace] if block.name == DEFAULT or not block.blocks else [])],
         }
     for name, row in rows.items():
         row["partitions"] = [p.full_name for p in config.partitions if _store_of(p.resting.get("store")) == name]
     return rows
+
+
+def _amounts(lake: Lake) -> dict[tuple[str, str], Row]:
+    """What rests where, by store and tier, as the Delta logs tell it."""
+    from tailrace.lake.resting import tier_of
+    from tailrace.lake.snapshot import snapshot, tables
+
+    found: dict[tuple[str, str], Row] = {}
+    for table in tables(lake):
+        for file in snapshot(lake, table).files.select(["path", "rows", "size", "tp_date"]).to_pylist():
+            tier = tier_of(file["path"], lake.tiers)
+            place = (tier.store, tier.name) if tier else (DEFAULT, "workspace")
+            row = found.setdefault(place, {**NOTHING, "first": file["tp_date"], "last": file["tp_date"]})
+            row |= {
+                "rows": row["rows"] + file["rows"],
+                "files": row["files"] + 1,
+                "size": row["size"] + file["size"],
+                "first": min(row["first"], file["tp_date"]),
+                "last": max(row["last"], file["tp_date"]),
+            }
+    return found
 
 
 def _tier(block: OtherBlock) -> Row:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from tailrace.core.errors import LakeError, LockedError, TailraceError, one_line
 if TYPE_CHECKING:
     from tailrace.config import Config
     from tailrace.lake.paths import Lake
+    from tailrace.lake.resting import Rule
     from tailrace.lake.upkeep import Chore
 
 
@@ -45,6 +46,7 @@ class Upkeep:
                 self._trouble(table, error)
 
     def _due(self, table: str, partitions: Collection[str]) -> list[Chore]:
+        from tailrace.cli.tiers import rules_for
         from tailrace.config.retention import retention_of
         from tailrace.lake.upkeep import due
 
@@ -52,7 +54,10 @@ class Upkeep:
             retention = retention_of(self.config, self.lake.workspace, table, partition)
             return None if retention is None else retention.first_day(self.now)
 
-        return [*due(self.lake, table, partitions, first_day, self.now)]
+        def rules(partition: str) -> Sequence[Rule]:
+            return rules_for(self.config, self.lake, table, partition, self.now)
+
+        return [*due(self.lake, table, partitions, first_day, self.now, rules)]
 
     def carry_out(self, *actions: str) -> None:
         """Those of the things due, one by one."""
@@ -101,7 +106,7 @@ def _keep_up(lake: Lake, config: Config, names: Collection[tuple[str, str]], qui
         return
     upkeep = Upkeep(lake, config, moment)
     upkeep.look(todo)
-    upkeep.carry_out("expire", "purge", "vacuum", "checkpoint")
+    upkeep.carry_out("expire", "purge", "move", "vacuum", "checkpoint")
     for name in todo:
         note_time(lake, *name, moment)
     # Whoever holds a partition now keeps us from nothing that cannot wait for a day.
@@ -120,6 +125,8 @@ def told(chore: Chore) -> str:
             return f"{count(chore.rows, 'row')} of {count(chore.days, 'day')} up to {chore.last} expired"
         case "purge":
             return f"{count(chore.rows, 'quarantined record')} expired"
+        case "move":
+            return f"{count(chore.days, 'day')} ({size(chore.bytes)}) moved to {chore.to}"
         case "vacuum":
             return f"{count(chore.files, 'file')} ({size(chore.bytes)}) that no version needs deleted"
     return f"checkpoint of the log after {count(chore.files, 'version')}"

@@ -27,10 +27,10 @@ PARTITION: Attrs = {
     "tp_index": Attr("text", "Column, or name in `file_layout`, whose value becomes `tp_index`; else `default`."),
     "source": Attr("references", "A top-level source, or a list of them: `source.file.web`.", to=("source",)),
     "source_format": Attr("format", "Format of sources that name none: a reference, a map or a layout."),
-    "store": Attr("reference", "Where the days rest.", to=("store",), active=False),
-    "tiers": Attr("references", "Tiers where the days rest.", to=("tier", "partition"), active=False),
-    "partitions": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers", active=False),
-    "partition": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers", active=False),
+    "store": Attr("reference", "Where the days rest.", to=("store",)),
+    "tiers": Attr("references", "Tiers where the days rest.", to=("tier", "partition")),
+    "partitions": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers"),
+    "partition": Attr("references", "The same as `tiers`.", to=("tier", "partition"), same_as="tiers"),
     "retention": _RETENTION,
     "dedupe": _DEDUPE,
     "dedupe_window": _DEDUPE_WINDOW,
@@ -116,7 +116,7 @@ VARIABLE: Attrs = {
     "sensitive": Attr("flag", "Is never shown.", default=False),
 }
 _TIER = BlockType("tier", "A place where days rest, by age, by range or by condition.", TIER, synonyms=("partition",),
-    active=False, example='tier "archive" {\n  path = "s3://archive/logs"\n}')  # fmt: skip
+    example='tier "archive" {\n  path = "s3://archive/logs"\n}')  # fmt: skip
 _COLUMN = BlockType("column", "One column of a table.", COLUMN)
 _FILE = '  source "file" {\n    paths = ["/var/log/nginx"]\n  }\n'
 

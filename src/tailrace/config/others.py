@@ -41,8 +41,6 @@ class Others:
         for inner in spec.blocks:
             if inner.kind in self.named:
                 self.named[inner.kind].add((spec.name, inner.name), inner, inner.where)
-            if kind.active and inner.kind in kind.blocks and not kind.blocks[inner.kind].active:
-                not_active(self.report, inner.where, f"a {inner.kind}")
         if not kind.active:
             not_active(self.report, block.where, f"a {kind.name}")
 

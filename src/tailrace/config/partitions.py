@@ -149,8 +149,6 @@ class Partitions:
         for spec in found:
             if spec is not None and spec.name:
                 names.add((spec.name,), spec, spec.where)
-        for inner in blocks:
-            not_active(self.report, inner.where, "a tier")
         said = [name for name in ("store", "tiers") if name in values] + ["tier"] * bool(blocks)
         if len(said) > 1:
             hint = f"days rest in a store or in tiers: keep {' or '.join(said)}"

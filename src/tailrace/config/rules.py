@@ -12,7 +12,6 @@ from tailrace.config.functions import duration
 from tailrace.config.model import OtherBlock
 from tailrace.config.places import Report, Where
 from tailrace.config.values import Settings, Value
-from tailrace.core.table import TP_COLUMNS
 
 OLD_COLUMNS = {
     "tp_collection": "tp_partition",
@@ -51,7 +50,7 @@ def _tier(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
         hint = "a tier holds days by age or by range"
         report.error(places["max_age"], "'max_age' and a range cannot both be set", "contradiction", hint)
     _in_order(args, "from", "to", places, report)
-    known = [column.name for column in TP_COLUMNS] + list(OLD_COLUMNS)
+    known = ["tp_table", "tp_partition", "tp_index", "tp_date", *OLD_COLUMNS]
     columns = args.get("partition_by", ())
     for column in columns if isinstance(columns, tuple) else ():
         if column not in known:

@@ -14,9 +14,10 @@ from datetime import UTC, date, datetime
 from tailrace.export.copying import Told, check_room, copy_all
 from tailrace.export.scope import Exported, Held, Plan, Scope, files_of, plan
 from tailrace.export.target import Target, remove, write_whole
-from tailrace.lake.paths import decode_value, encode_value
+from tailrace.lake.paths import data_path, decode_value, encode_value
 from tailrace.lake.snapshot import Snapshot
 from tailrace.lake.steps import reached
+from tailrace.lake.table_place import is_elsewhere
 from tailrace.lake.types import type_name
 
 LIST = "_tailrace.json"
@@ -31,8 +32,8 @@ class HiveExport:
         self.root = target.directory / f"tp_table={encode_value(snapshot.table)}"
 
     def plan(self, scope: Scope, *, only: bool) -> Plan:
-        """Files keep their names: those are never used twice."""
-        wanted = {file.name: file for file in files_of(self.snapshot) if scope.holds(file)}
+        """Files keep their names, which are never used twice, in the directories of their days."""
+        wanted = {_called(file): file for file in files_of(self.snapshot) if scope.holds(file)}
         return plan(self.snapshot, scope, wanted, self._present(), only=only)
 
     def apply(self, todo: Plan, told: Told) -> Exported:
@@ -75,3 +76,10 @@ class HiveExport:
         with suppress(OSError, ValueError, KeyError):
             known |= {entry["path"]: entry["rows"] for entry in json.loads((self.root / LIST).read_text())["files"]}
         return known
+
+
+def _called(file: Held) -> str:
+    """Whatever directories a tier may have."""
+    if not is_elsewhere(file.name):
+        return file.name
+    return f"{data_path(file.partition, file.index, file.day)}/{file.name.rpartition('/')[2]}"

@@ -25,6 +25,7 @@ from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table, Transaction
 from pyiceberg.typedef import Record
 
+from tailrace.core.errors import UsageError
 from tailrace.export.copying import Told, check_room, copy_all
 from tailrace.export.iceberg_schema import iceberg_schema, partition_spec
 from tailrace.export.scope import Exported, Held, Plan, Scope, files_of, plan
@@ -74,6 +75,9 @@ class IcebergExport:
     def _called(self, file: Held) -> str:
         """The file as Iceberg knows it. A copy has a plain name, whatever characters its directories had."""
         if self.in_place:
+            if not self.snapshot.root.has_near(file.name):
+                message = "--in-place cannot be: a file is not on a disk of this machine"
+                raise UsageError(message, code="usage.export", where=file.name, hint="leave it out")
             return self.snapshot.root.address(file.name)
         digest = hashlib.blake2b(file.name.encode(), digest_size=6).hexdigest()
         return str(self.root / "data" / file.day.isoformat() / f"{digest}-{file.name.rpartition('/')[2]}")

@@ -9,7 +9,7 @@ from tailrace.core import TimeRange
 from tailrace.core.ranges import Ranges
 from tailrace.lake.deleted import deleted
 from tailrace.lake.files import Balance, DataFile
-from tailrace.lake.ledger import COMPACT, Entry, Ledger
+from tailrace.lake.ledger import COMPACT, MOVE, Entry, Ledger
 from tailrace.lake.place import Place
 from tailrace.lake.predicate import Predicate
 from tailrace.lake.removal import Cut, after_cut, limited, revived, taken_away, thinned
@@ -57,7 +57,7 @@ class Change:
     @property
     def changes_rows(self) -> bool:
         """Does anybody who reads the table see other rows, or other values in them?"""
-        return self.kind != COMPACT
+        return self.kind not in (COMPACT, MOVE)
 
 
 @dataclass(frozen=True, slots=True)

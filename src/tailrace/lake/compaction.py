@@ -15,6 +15,7 @@ from tailrace.core import TimeRange
 from tailrace.lake.ledger import COMPACT, REINDEX
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import Snapshot
+from tailrace.lake.table_place import elsewhere
 
 SMALL = 64 << 20
 "Bytes: a file below this is merged with others like it."
@@ -155,8 +156,8 @@ def stored_files(
     """
     known = snapshot.files.column_names
     files = snapshot.files.select([*FILE_COLUMNS, *(name for name in (_TIME, *more) if name in known)])
-    # A file whose rows the log does not count is none of ours.
-    wanted = pc.is_valid(files.column("rows"))
+    # A file whose rows the log does not count is none of ours; one that was moved out of the workspace stays as it is.
+    wanted = pc.and_not(pc.is_valid(files.column("rows")), elsewhere(files.column("path")))
     if below is not None:
         wanted = pc.and_(wanted, pc.less(files.column("size"), below))
     if partitions is not None:

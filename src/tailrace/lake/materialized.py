@@ -143,33 +143,40 @@ def _kept(table: Snapshot) -> Kept:
 def _keep(place: LocalPlace, table: Snapshot, run: str, told: Told) -> None:
     folder = place / _folder(table.table)
     names, sizes = (table.files.column(name).to_pylist() for name in ("path", "size"))
-    for name, size in zip(names, sizes, strict=True):
+    kept = [_kept_name(name) for name in names]
+    for name, own, size in zip(names, kept, sizes, strict=True):
         # A file's name is never given to another one: what is there is the same.
         with suppress(FileNotFoundError):
-            if folder.size(name) == size:
+            if folder.size(own) == size:
                 told(size)
                 continue
         try:
-            _bring(table, folder, name, run)
+            _bring(table, name, folder.address(own), run)
         except FileNotFoundError:
             raise vacuumed(table.root.address(name)) from None
         reached("snapshot-kept")
         told(size)
     columns = {_COLUMNS: base64.b64encode(table.schema.serialize().to_pybytes())}
-    listed = table.files.replace_schema_metadata(columns)
+    paths = pa.array(kept, pa.string())
+    files = table.files.set_column(table.files.schema.get_field_index("path"), "path", paths)
+    listed = files.replace_schema_metadata(columns)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_file(sink, listed.schema) as writer:
         writer.write_table(listed)
     place.put(_listing(run, table.table), sink.getvalue().to_pybytes(), run)
 
 
-def _bring(table: Snapshot, folder: LocalPlace, name: str, run: str) -> None:
+def _kept_name(path: str) -> str:
+    """Of a file that rests in an object store: its address as a path."""
+    return path.replace("://", "/")
+
+
+def _bring(table: Snapshot, name: str, path: str, run: str) -> None:
     """A file of the lake under a name of its own, whole or not at all."""
-    path = folder.address(name)
     staged = f"{path}.{run}{STAGED}"
     os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
-        if not table.root.is_local or not _linked(table.root.address(name), staged):
+        if not table.root.has_near(name) or not _linked(table.root.address(name), staged):
             table.root.fetch(name, staged)
         reached("snapshot-staged")
         os.replace(staged, path)

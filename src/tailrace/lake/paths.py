@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from tailrace.core.errors import LakeError
 from tailrace.lake.place import LocalPlace, Place
+from tailrace.lake.table_place import LINKS, TablePlace, links
 
 PARTITION_COLUMNS = ("tp_partition", "tp_index", "tp_date")
 LONGEST_VALUE = 200
@@ -67,6 +68,41 @@ def partition_path(partition: str) -> str:
     return f"tp_partition={encode_value(partition)}"
 
 
+def table_path(table: str) -> str:
+    """Directory of a table, in the workspace or in a tier."""
+    return f"tp_table={encode_value(table)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """A place where days rest that have been moved out of the workspace."""
+
+    store: str
+    name: str
+    place: Place
+    columns: tuple[str, ...] = PARTITION_COLUMNS
+    "Those that make its directories; `tp_partition` comes first, whether it is among them or not."
+    attached: bool = True
+    "False: its days are not part of the default schema."
+
+    def called(self, table: str) -> str:
+        """The directory of a table in it, as the names of its files begin in the log."""
+        if self.place.is_local:
+            return f"{LINKS}/{encode_value(self.place.uri)}"
+        return self.place.address(table_path(table))
+
+    def holds(self, path: str) -> bool:
+        """Does a file rest here that the log of its table calls so?"""
+        return path.startswith(f"{self.called('')}/" if self.place.is_local else self.place.address("tp_table="))
+
+    def directory(self, partition: str, index: str, day: date) -> str:
+        """Of a day, in the table's directory."""
+        values = {"tp_index": encode_value(index), "tp_date": day.isoformat(), "tp_year": f"{day.year}"}
+        values |= {"tp_month": f"{day.month:02d}", "tp_day": f"{day.day:02d}", "tp_connection": encode_value(index)}
+        parts = [f"{column}={values[column]}" for column in self.columns if column in values]
+        return "/".join([partition_path(partition), *parts])
+
+
 @dataclass(frozen=True, slots=True)
 class Lake:
     """One workspace: data that every engine may read, and Tailrace's own metadata beside it."""
@@ -77,14 +113,19 @@ class Lake:
     "Where data and metadata lie, if not in the home."
     cache_size: int = 10_000_000_000
     "Bytes of files from an object store that are kept on local disk for queries."
+    tiers: tuple[Tier, ...] = ()
+    "Other places where days rest, as far as a configuration is at hand."
 
     @property
     def data_root(self) -> Place:
         return _plain(self._root("data"))
 
     def table_root(self, table: str) -> Place:
-        """Root of the table's Delta log and data files."""
-        return _plain(self.data_root / f"tp_table={encode_value(table)}")
+        """Root of the table's Delta log and data files, wherever they rest."""
+        home = _plain(self.data_root / table_path(table))
+        linked = dict.fromkeys([*links(home), *(tier.called(table) for tier in self.tiers if tier.place.is_local)])
+        remote = dict.fromkeys(tier.place / table_path(table) for tier in self.tiers if not tier.place.is_local)
+        return TablePlace(home, tuple(linked), tuple(remote)) if linked or remote else home
 
     @property
     def meta_root(self) -> Place:

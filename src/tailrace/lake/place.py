@@ -81,6 +81,15 @@ class Place(ABC):
     def __str__(self) -> str:
         return self.uri
 
+    @property
+    def is_near(self) -> bool:
+        """Can any program of this machine open all that may belong to it, be it moved elsewhere?"""
+        return self.is_local
+
+    def has_near(self, name: str) -> bool:
+        """The same of one file."""
+        return self.is_local
+
     def address(self, name: str) -> str:
         """Of something in it."""
         return f"{self.uri}/{name}"

@@ -78,7 +78,12 @@ def _of(delta: DeltaTable, table: str, root: Place) -> Snapshot:
 
 def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None = None) -> list[ActiveFile]:
     """Files of a partition in the version that `delta` stands at; of those days only, if given."""
-    files = _add_actions(delta).select(["path", "size", "tp_partition", "tp_index", "tp_date", "rows"])
+    return files_of(_add_actions(delta), partition, days)
+
+
+def files_of(files: pa.Table, partition: str, days: Sequence[date] | None = None) -> list[ActiveFile]:
+    """The same, of a snapshot's files."""
+    files = files.select(["path", "size", "tp_partition", "tp_index", "tp_date", "rows"])
     files = files.filter(pc.equal(files.column("tp_partition"), partition))
     if days is not None:
         files = files.filter(pc.is_in(files.column("tp_date"), value_set=pa.array(days, pa.date32())))

@@ -8,6 +8,8 @@ from collections import Counter
 
 MERGING = ("files-merged", "merge-run-given-up")
 "Those of a compaction alone."
+MOVING = ("tier-linked", "files-moved")
+"Those of a move between tiers alone."
 UPKEEP = ("files-vacuumed", "quarantine-vacuumed", "log-checkpointed", "log-shortened")
 "Those of a vacuum, and of deleting for good: nothing is declared or committed there."
 SPOOLING = ("spool-written", "spool-synced", "segment-synced", "segment-renamed", "tail-cut")

@@ -16,7 +16,7 @@ from tailrace.lake.deleted import Erasure, after_delete, after_erasure, after_li
 from tailrace.lake.extents import newest_rows
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.intents import decided_at
-from tailrace.lake.ledger import BEGIN, COMPACT, DELETE, LIFT, RESET, RESTORE, RESTORED, VOID
+from tailrace.lake.ledger import BEGIN, COMPACT, DELETE, LIFT, MOVE, RESET, RESTORE, RESTORED, VOID
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
 from tailrace.lake.predicate import Predicate
@@ -29,7 +29,7 @@ from tailrace.lake.types import schema_fingerprint
 from tailrace.lake.versions import Moment, moment, no_version_so_old, open_at, vacuumed
 
 _INSTANT = timedelta(microseconds=1)
-_NO_CHANGES = ("settle", COMPACT, LIFT, VOID)
+_NO_CHANGES = ("settle", COMPACT, LIFT, MOVE, VOID)
 "Kinds of commits after which a partition holds what it held before."
 
 
@@ -40,8 +40,8 @@ class Commit:
     version: int
     at: datetime
     kind: str
-    """`collect`, `delete`, `expire`, `reset`, `restore`, `replay`, `purge`, `compact`, `reindex`, `lift`, `settle`;
-    `void`: recovery refused it."""
+    """`collect`, `delete`, `expire`, `reset`, `restore`, `replay`, `purge`, `compact`, `reindex`, `move`, `lift`,
+    `settle`; `void`: recovery refused it."""
     artifacts: int
     files: int
     "Data files that it added."

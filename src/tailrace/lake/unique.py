@@ -207,7 +207,10 @@ def _with_key(root: Place, files: Iterable[File], key: Key) -> list[File]:
 
 def _scan(root: Place, files: Sequence[DataFile | ActiveFile], key: Key, folder: str) -> str:
     """The files in SQL; none: nothing."""
-    local = (root.address(file.path) if root.is_local else _narrowed(root, file.path, key, folder) for file in files)
+    local = (
+        root.address(file.path) if root.has_near(file.path) else _narrowed(root, file.path, key, folder)
+        for file in files
+    )
     paths = ", ".join("'" + path.replace("'", "''") + "'" for path in local)
     return f"read_parquet([{paths}])" if paths else ""
 

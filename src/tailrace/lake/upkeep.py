@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
 import msgspec
@@ -19,10 +19,13 @@ from tailrace.lake.deleted import after_delete
 from tailrace.lake.ledger import EXPIRE
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.log import CHECKPOINT_BEHIND, behind, checkpoint
-from tailrace.lake.paths import Lake
+from tailrace.lake.moving import carry_over
+from tailrace.lake.paths import Lake, Tier
 from tailrace.lake.purge import purge
 from tailrace.lake.quarantined import found_pages
-from tailrace.lake.snapshot import Snapshot, snapshot
+from tailrace.lake.resting import Move, Rule, moves
+from tailrace.lake.rewrite import ActiveFile
+from tailrace.lake.snapshot import Snapshot, files_of, snapshot
 from tailrace.lake.sought import Sought
 from tailrace.lake.table import open_table
 from tailrace.lake.undo import changing
@@ -33,6 +36,8 @@ EVERY = timedelta(days=1)
 _LAST = "last.json"
 FirstDay = Callable[[str], date | None]
 "By partition: the first day that is kept; None where all are."
+Rules = Callable[[str], Sequence[Rule]]
+"By partition: where its days rest."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ class Chore:
     """One thing that is due, or was done."""
 
     action: str
-    "`expire` days, `purge` quarantined records, `vacuum` files, `checkpoint` a log."
+    "`expire` or `move` days, `purge` quarantined records, `vacuum` files, `checkpoint` a log."
     table: str
     partition: str | None = None
     "None: the table as a whole."
@@ -51,7 +56,18 @@ class Chore:
     first: date | None = None
     last: date | None = None
     before: date | None = None
-    "Of `expire` and `purge`: what is older goes."
+    "Of `expire` and `purge`: what is older goes. Of `move`: it stays where it is."
+    tier: Tier | None = None
+    "Of `move`: where to; None: to the workspace."
+    rules: tuple[Rule, ...] = field(default=(), repr=False)
+    "Of `move`: what rests where."
+
+    @property
+    def to(self) -> str | None:
+        """Of `move`: the tier, or `workspace`."""
+        if self.action != "move":
+            return None
+        return "workspace" if self.tier is None else f"{self.tier.store}.{self.tier.name}"
 
     @property
     def name(self) -> str:
@@ -64,7 +80,14 @@ class Chore:
         return _until(self.before)
 
 
-def due(lake: Lake, table: str, partitions: Iterable[str], first_day: FirstDay, now: datetime) -> Iterator[Chore]:
+def due(
+    lake: Lake,
+    table: str,
+    partitions: Iterable[str],
+    first_day: FirstDay,
+    now: datetime,
+    rules: Rules = lambda _: (),
+) -> Iterator[Chore]:
     """What there is to do in some partitions of a table, and for the table itself."""
     names = list(partitions)
     seen = snapshot(lake, table)
@@ -73,6 +96,7 @@ def due(lake: Lake, table: str, partitions: Iterable[str], first_day: FirstDay, 
         if before is not None:
             yield from _expired(seen, partition, before)
             yield from _stale_records(lake, table, partition, before)
+        yield from _misplaced(seen, partition, tuple(rules(partition)), before)
     vacuum = Vacuum(lake, table, now)
     for partition in names:
         waste = vacuum.waste(partition)
@@ -89,6 +113,8 @@ def carry_out(lake: Lake, chore: Chore, command: str, now: datetime) -> Chore:
         root = lake.table_root(chore.table)
         checkpoint(open_table(root), root)
         return chore
+    if chore.action == "move":
+        return _move(lake, chore, chore.partition, command)
     with partition_lock(lake, chore.table, chore.partition, command):
         if chore.action == "expire":
             return _expire(lake, chore, chore.partition)
@@ -115,6 +141,37 @@ def _expire(lake: Lake, chore: Chore, partition: str) -> Chore:
         notes = after_delete(writer.ledger().notes, chore.window)
         writer.commit(Change([], cut=chore.window, kind=EXPIRE, notes=notes))
     return chore
+
+
+def _misplaced(seen: Snapshot, partition: str, rules: tuple[Rule, ...], before: date | None) -> Iterator[Chore]:
+    """Files that do not rest where they should, by tier; what is about to expire need not be moved."""
+    found = _moves(seen, partition, rules, before)
+    for tier in dict.fromkeys(move.tier for move in found):
+        files = [file for move in found if move.tier == tier for file in move.files]
+        yield _moved(Chore("move", seen.table, partition, before=before, tier=tier, rules=rules), files)
+
+
+def _moves(seen: Snapshot, partition: str, rules: Sequence[Rule], before: date | None) -> list[Move]:
+    files = files_of(seen.files, partition) if rules else []
+    return moves(seen.table, [file for file in files if before is None or file.day >= before], rules)
+
+
+def _move(lake: Lake, chore: Chore, partition: str, command: str) -> Chore:
+    """A commit per day, and the lock for each: a collection need not wait for all of them."""
+    moved: list[ActiveFile] = []
+    # Files may have been merged since it was found out what is due.
+    for move in _moves(snapshot(lake, chore.table), partition, chore.rules, chore.before):
+        if move.tier == chore.tier:
+            with partition_lock(lake, chore.table, partition, command), changing(lake, chore.table, partition) as hand:
+                moved += carry_over(snapshot(lake, chore.table), hand, move)
+    return _moved(chore, moved)
+
+
+def _moved(chore: Chore, files: Sequence[ActiveFile]) -> Chore:
+    days = sorted({file.day for file in files})
+    rows, size = (sum(getattr(file, name) for file in files) for name in ("rows", "size"))
+    first, last = (days[0], days[-1]) if days else (None, None)
+    return replace(chore, days=len(days), rows=rows, files=len(files), bytes=size, first=first, last=last)
 
 
 def _stale_records(lake: Lake, table: str, partition: str, before: date) -> Iterator[Chore]:

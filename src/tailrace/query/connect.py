@@ -92,9 +92,9 @@ def _body(shown: Shown, table: str, condition: str) -> str:
     seen = shown.snapshot(table)
     if seen is None or not seen.files.num_rows:
         return bodies.nothing(shown.columns(table))
-    if not seen.root.is_local:
+    if not all(map(seen.root.has_near, seen.files["path"].to_pylist())):
         hint = "ask with `tailrace query`, or `pull` the days that are wanted"
-        raise LakeError("other programs cannot open a lake in an object store", code="lake.not-local", hint=hint)
+        raise LakeError("other programs cannot open files in an object store", code="lake.not-local", hint=hint)
     if seen.files.num_rows > MOST_FILES:
         told = f"{table} has {seen.files.num_rows:,} files, too many for one view"
         raise UsageError(told, code="usage.too-many-files", hint="leave some out with --from, or compact the table")

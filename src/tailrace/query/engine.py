@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tailrace.core import Table
-    from tailrace.lake.paths import Lake
+    from tailrace.lake.paths import Lake, Tier
 
     Batches = tuple[pa.Schema, Iterator[pa.RecordBatch]]
 
@@ -69,15 +69,16 @@ class Engine:
         scope: Scope | None = None,
         announce: Announce | None = None,
         limits: Limits | None = None,
+        tiers: Callable[[], Sequence[Tier]] = tuple,
     ) -> None:
         self.limits = limits or Limits()
         self.connection = opened()
-        self.tables = Tables(lake, declared, scope or Scope())
+        self.tables = Tables(lake, declared, scope or Scope(), tiers)
         self.views = Views(self.connection, self.tables, schemas, LocalFiles(lake, announce))
         self.permission = Permission(self.limits, lake)
         if self.limits.sandboxed:
             self.views.planner = planner(self.tables.scope.schema, self.limits)
-        confine(self.connection, self.limits, readable_of(lake) if self.limits.sandboxed else ())
+        confine(self.connection, self.limits, readable_of(lake, tiers()) if self.limits.sandboxed else ())
 
     @property
     def warnings(self) -> list[str]:

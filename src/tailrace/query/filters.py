@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING, Any
 from tailrace.core import TimeRange
 from tailrace.core.registry import ALIASES
 from tailrace.core.table import DEFAULT_SCHEMA
+from tailrace.lake.table_place import is_elsewhere
 from tailrace.query.conditions import Condition
 from tailrace.query.wildcards import fits
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tailrace.lake.paths import Tier
     from tailrace.lake.versions import Moment
 
 ALL = ("*",)
 _WORKSPACE = ("default", "workspace")
-"Store and tier in which all days rest."
+"Store and tier in which days rest that have not been moved."
 _INSTANT = timedelta(microseconds=1)
 
 
@@ -46,7 +48,7 @@ class Schema:
         """May rows of a partition of such a name be among them?"""
         return any(fits(partition, pattern) for pattern in self.partitions)
 
-    def of(self, files: pa.Table) -> pa.Table:
+    def of(self, files: pa.Table, tiers: Sequence[Tier] = ()) -> pa.Table:
         """Files of one of its tables that it lets through."""
         from tailrace.query.prune import matching, surviving
 
@@ -54,7 +56,26 @@ class Schema:
         files = matching(files, "tp_index", self.indexes)
         bounds = ((">=", self.first), ("<=", self.last))
         days = [Condition("tp_date", operator, (day,)) for operator, day in bounds if day is not None]
-        return surviving(_resting_in(files, self.stores), [days])
+        return surviving(self._resting(files, tiers), [days])
+
+    def _resting(self, files: pa.Table, tiers: Sequence[Tier]) -> pa.Table:
+        """Files of days that rest in its stores or tiers; the default schema leaves out what is not attached."""
+        import pyarrow as pa
+
+        from tailrace.lake.resting import tier_of
+
+        left_out = self.name == DEFAULT_SCHEMA and not all(tier.attached for tier in tiers)
+        if "*" in self.stores and not left_out:
+            return files
+        here = self._takes_store(*_WORKSPACE)
+        seen = {None: here, **{tier: self._takes_store(tier.store, tier.name) for tier in tiers}}
+        if left_out:
+            seen |= {tier: False for tier in tiers if not tier.attached}
+        places = (tier_of(path, tiers) if is_elsewhere(path) else None for path in files.column("path").to_pylist())
+        return files.filter(pa.array([seen[tier] for tier in places], pa.bool_()))
+
+    def _takes_store(self, *names: str) -> bool:
+        return any(fits(name, pattern) for name in names for pattern in self.stores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +129,3 @@ class Scope:
             if not dot:
                 found.append(first)
         return found
-
-
-def _resting_in(files: pa.Table, stores: Sequence[str]) -> pa.Table:
-    """Files of days that rest in those stores or tiers."""
-    here = any(fits(name, pattern) for name in _WORKSPACE for pattern in stores)
-    return files if here else files.slice(0, 0)

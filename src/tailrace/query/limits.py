@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -15,7 +15,7 @@ from tailrace.core.errors import QueryError, UsageError
 from tailrace.lake.quoting import literal
 
 if TYPE_CHECKING:
-    from tailrace.lake.paths import Lake
+    from tailrace.lake.paths import Lake, Tier
 
 SPILL = 10
 "How many times its memory a query may put on disk meanwhile."
@@ -40,11 +40,12 @@ class Limits:
     "As DuckDB writes it: `512MB`, `4GB`."
 
 
-def readable_of(lake: Lake) -> list[str]:
-    """Directories of files that tables are made of."""
+def readable_of(lake: Lake, tiers: Iterable[Tier]) -> list[str]:
+    """Directories of files that tables are made of; files of tiers on disk are opened through links in the lake."""
     places = [lake.data_root, lake.meta_root / "quarantine"]
-    here = [str(place) for place in places if place.is_local] or [str(cache_directory() / "lake" / "sessions")]
-    return [*here, f"{lake.home}/snapshots"]
+    here = [str(place) for place in places if place.is_local]
+    is_near = lake.data_root.is_local and all(tier.place.is_local for tier in tiers)
+    return [*here, *([] if is_near else [str(cache_directory() / "lake" / "sessions")]), f"{lake.home}/snapshots"]
 
 
 def confine(connection: duckdb.DuckDBPyConnection, limits: Limits, readable: Sequence[str] = ()) -> None:

@@ -22,9 +22,9 @@ class LocalFiles:
 
     def paths(self, place: Place, names: Sequence[str], sizes: Sequence[int | None]) -> Sequence[str]:
         """Paths of files of a place; of some the sizes are known."""
-        if place.is_local:
-            return [place.address(name) for name in names]
-        return self._cache.at_hand(place, list(zip(names, sizes, strict=True)))
+        far = [(name, size) for name, size in zip(names, sizes, strict=True) if not place.has_near(name)]
+        fetched = dict(zip((name for name, _ in far), self._cache.at_hand(place, far), strict=True)) if far else {}
+        return [fetched.get(name) or place.address(name) for name in names]
 
     @cached_property
     def _cache(self) -> Cache:

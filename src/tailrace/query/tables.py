@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.core.table import DEFAULT_SCHEMA
+from tailrace.lake.table_place import any_elsewhere
 from tailrace.query.filters import Schema, Scope
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from tailrace.core import Table
     from tailrace.lake.materialized import Kept, Refreshed
-    from tailrace.lake.paths import Lake
+    from tailrace.lake.paths import Lake, Tier
     from tailrace.lake.snapshot import Snapshot
     from tailrace.lake.versions import Moment
 
@@ -25,8 +26,16 @@ if TYPE_CHECKING:
 class Tables:
     """All tables, stored or declared, as they are or were."""
 
-    def __init__(self, lake: Lake, declared: Callable[[], Mapping[str, Table]], scope: Scope) -> None:
+    def __init__(
+        self,
+        lake: Lake,
+        declared: Callable[[], Mapping[str, Table]],
+        scope: Scope,
+        tiers: Callable[[], Sequence[Tier]] = tuple,
+    ) -> None:
         self.lake = lake
+        self.tiers = cache(tiers)
+        "Places that are asked for when a file rests in one."
         self.declared = cache(declared)
         "Tables that exist by declaration; they are empty until something is collected."
         self.scope = scope
@@ -81,8 +90,18 @@ class Tables:
             if table not in self.stored:
                 self.opened[table] = None
             else:
-                self.opened[table] = snapshot(self.lake, table) if at is None else snapshot_at(self.lake, table, at)
+                seen = snapshot(self.lake, table) if at is None else snapshot_at(self.lake, table, at)
+                self.opened[table] = seen and self._with_tiers(seen)
         return self.opened[table]
+
+    def _with_tiers(self, seen: Snapshot) -> Snapshot:
+        """Of a table with files that rest elsewhere: able to find them."""
+        tiers = tuple(self.tiers_of(seen))
+        return replace(seen, root=replace(self.lake, tiers=tiers).table_root(seen.table)) if tiers else seen
+
+    def tiers_of(self, seen: Snapshot) -> Sequence[Tier]:
+        """Configured places, where a file of the table may rest in one of them."""
+        return self.tiers() if any_elsewhere(seen.files.column("path")) else ()
 
     def columns(self, table: str) -> pa.Schema:
         """Those of a table that is not stored, or was not then."""
@@ -145,7 +164,7 @@ class Shown:
 
     def _live(self, table: str) -> Snapshot | None:
         whole = self.tables.snapshot(table)
-        return whole and replace(whole, files=self.schema.of(whole.files))
+        return whole and replace(whole, files=self.schema.of(whole.files, self.tables.tiers_of(whole)))
 
     def _kept(self, table: str) -> Snapshot | None:
         from tailrace.lake.materialized import kept_table
@@ -167,4 +186,4 @@ def live_tables(lake: Lake, schema: Schema) -> list[Snapshot]:
     from tailrace.lake.snapshot import snapshot, tables
 
     found = (snapshot(lake, name) for name in tables(lake) if schema.holds(name))
-    return [replace(table, files=schema.of(table.files)) for table in found]
+    return [replace(table, files=schema.of(table.files, lake.tiers)) for table in found]

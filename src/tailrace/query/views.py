@@ -188,8 +188,8 @@ class Views:
             body = bodies.nothing(shown.columns(table))
         else:
             names = files["path"].to_pylist()
-            if shown.is_old(table) and seen.root.is_local:
-                require_files(seen.root, names)
+            if shown.is_old(table):
+                require_files(seen.root, filter(seen.root.has_near, names))
             try:
                 paths = self.files.paths(seen.root, names, files["size"].to_pylist())
             except LakeError as error:
@@ -230,7 +230,7 @@ class Views:
 def _is_worth_pruning(seen: Snapshot) -> bool:
     """Files that have to be fetched first cost more than statistics."""
     files: int = seen.files.num_rows
-    return files >= (PRUNE_FROM if seen.root.is_local else 1)
+    return files >= (PRUNE_FROM if seen.root.is_near else 1)
 
 
 def _views(shown: Shown) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,183 @@
+"""A table's root, and the places to which files of it have been moved.
+
+One Delta log says where each file is, so one commit moves it. In a tier on disk a file is `_tiers/…/x.parquet`,
+relative to the root as always: a link in `_tiers` leads to the table's directory there, and every engine follows it. In
+an object store it goes by its whole address, `s3://…`, which the Delta protocol provides for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailrace.core.errors import LakeError
+from tailrace.lake.place import Draft, Place
+from tailrace.lake.steps import reached
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LINKS = "_tiers"
+"Engines that look through directories pass over names that begin so."
+_ADDRESS = "://"
+
+
+def is_elsewhere(path: str) -> bool:
+    """Is a file of a table not in its root?"""
+    return path.startswith(f"{LINKS}/") or _ADDRESS in path
+
+
+def elsewhere(paths: pa.ChunkedArray) -> pa.ChunkedArray:
+    """True for each file of a table that is not in its root."""
+    import pyarrow.compute as pc
+
+    return pc.or_(pc.starts_with(paths, f"{LINKS}/"), pc.match_substring(paths, _ADDRESS))
+
+
+def any_elsewhere(paths: pa.ChunkedArray) -> bool:
+    """Is any file of a table not in its root?"""
+    import pyarrow.compute as pc
+
+    return bool(pc.any(elsewhere(paths)).as_py())
+
+
+def links(home: Place) -> list[str]:
+    """Tiers on disk to which files of a table were ever moved, as the log begins their names."""
+    return [f"{LINKS}/{name}" for name in (home / LINKS).folders()] if home.is_local else []
+
+
+def link(home: Place, name: str, directory: Place) -> None:
+    """Makes `name`, in the root of a table, lead to the table's directory in a tier."""
+    os.makedirs(str(directory), exist_ok=True)
+    os.makedirs(home.address(LINKS), exist_ok=True)
+    with suppress(FileExistsError):
+        os.symlink(str(directory), home.address(name), target_is_directory=True)
+    reached("tier-linked")
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlace(Place):
+    """Files by the names that the log has for them. New ones are made in the root, unless their names say otherwise."""
+
+    home: Place
+    linked: tuple[str, ...] = ()
+    "Names of links in the root."
+    remote: tuple[Place, ...] = ()
+    "Directories of the table in object stores."
+
+    def of(self, name: str) -> tuple[Place, str]:
+        """Where a file lies, and what it is called there."""
+        if _ADDRESS not in name:
+            return self.home, name
+        for place in self.remote:
+            if name.startswith(f"{place.uri}/"):
+                return place, name.removeprefix(f"{place.uri}/")
+        message = "the file rests in a place that is not configured"
+        hint = "a tier with this path, and its connection, has to be in the configuration"
+        raise LakeError(message, code="lake.unknown-tier", where=name, hint=hint)
+
+    @property
+    def path(self) -> Path:
+        """Of a root on disk."""
+        return Path(self.home.uri)
+
+    @property
+    def uri(self) -> str:
+        return self.home.uri
+
+    @property
+    def is_local(self) -> bool:
+        return self.home.is_local
+
+    @property
+    def delta_uri(self) -> str:
+        return self.home.delta_uri
+
+    @property
+    def storage_options(self) -> Mapping[str, str] | None:
+        return self.home.storage_options
+
+    @property
+    def renews_keys(self) -> bool:
+        return self.home.renews_keys
+
+    def __truediv__(self, name: str) -> Place:
+        return self.home / name
+
+    @property
+    def is_near(self) -> bool:
+        return self.home.is_local and not self.remote
+
+    def has_near(self, name: str) -> bool:
+        return self.home.is_local and _ADDRESS not in name
+
+    def address(self, name: str) -> str:
+        return name if _ADDRESS in name else self.home.address(name)
+
+    # What there is
+
+    def exists(self) -> bool:
+        return self.home.exists()
+
+    def names(self, after: str = "") -> list[str]:
+        return self.home.names(after)
+
+    def holds(self, suffix: str) -> bool:
+        return self.home.holds(suffix)
+
+    def folders(self) -> list[str]:
+        return self.home.folders()
+
+    def walk(self, below: str = "") -> Iterator[str]:
+        yield from self.home.walk(below)
+        for name in self.linked:
+            yield from self.home.walk(f"{name}/{below}" if below else name)
+        for place in self.remote:
+            yield from map(place.address, place.walk(below))
+
+    def size(self, name: str) -> int:
+        place, inner = self.of(name)
+        return place.size(inner)
+
+    # Small objects, and deleting
+
+    def read(self, name: str) -> bytes:
+        place, inner = self.of(name)
+        return place.read(inner)
+
+    def put(self, name: str, data: bytes, owner: str) -> None:
+        self.home.put(name, data, owner)
+
+    def put_if_absent(self, name: str, data: bytes, owner: str) -> bool:
+        return self.home.put_if_absent(name, data, owner)
+
+    def delete(self, names: Iterable[str]) -> None:
+        found: dict[Place, list[str]] = {}
+        for place, inner in map(self.of, names):
+            found.setdefault(place, []).append(inner)
+        for place, some in found.items():
+            place.delete(some)
+
+    def clear_staged(self) -> None:
+        self.home.clear_staged()
+
+    def clear(self) -> None:
+        self.home.clear()
+
+    # Parquet
+
+    def open(self, name: str) -> pa.NativeFile:
+        place, inner = self.of(name)
+        return place.open(inner)
+
+    def fetch(self, name: str, target: str) -> int:
+        place, inner = self.of(name)
+        return place.fetch(inner, target)
+
+    def create(self, name: str) -> Draft:
+        place, inner = self.of(name)
+        return place.create(inner)
