@@ -22,6 +22,7 @@ from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import active_files, active_paths
 from tailrace.lake.steps import reached
 from tailrace.lake.table import ATTEMPTS, widen
+from tailrace.lake.table_place import is_elsewhere
 from tailrace.lake.types import schema_fingerprint
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class PartitionWriter:
         self._unfolded: list[Segment] = []
         self._first = self._sequence = 0
         self._has_declared = False
+        self._leaves_home = False
 
     def recover(self) -> Recovered:
         """Settle what dead runs left, read the ledger, and announce this run."""
@@ -136,6 +138,10 @@ class PartitionWriter:
         self._intents.refresh()
         return self.active_paths()
 
+    def leave_home(self) -> None:
+        """Say that this run may write files in tiers, too: they are looked through at its end."""
+        self._leaves_home = True
+
     def commit(self, change: Change) -> Committed:
         """Make the change visible, whole or not at all."""
         self._check_files(change.files)
@@ -145,6 +151,8 @@ class PartitionWriter:
             raise self._lose()
         self._check_active(change.merged)
         active = self.active() if change.takes_rows or change.key is not None else []
+        if any(is_elsewhere(file.path) for file in active):
+            self.leave_home()
         ledger = self.ledger() if change.takes_rows else Ledger()
         effect = effect_of(change, self._intents.root, active, ledger, f"{self._run}-{self._sequence + 1}")
         files = [*effect.fresh, *effect.taken.added]
@@ -184,7 +192,7 @@ class PartitionWriter:
         """
         self._intents.refresh()
         self._abandon()
-        self._intents.delete_orphans(self._run, self._first)
+        self._intents.delete_orphans(self._run, self._first, everywhere=self._leaves_home)
         reached("run-cleaned")
         if not may_write:
             self.leave()

@@ -190,9 +190,9 @@ class Intents:
                 return settled
             settled += 1
 
-    def delete_orphans(self, run: str, since: int) -> int:
+    def delete_orphans(self, run: str, since: int, *, everywhere: bool = True) -> int:
         """Delete files of a run that no valid intent after `since` names; returns how many."""
-        files = set(runs.files_of_run(self.lake, self.table, self.partition, run))
+        files = set(runs.files_of_run(self.lake, self.table, self.partition, run, everywhere=everywhere))
         quarantine = set(runs.quarantine_of_run(self.lake, self.table, self.partition, run))
         if not files and not quarantine:
             return 0

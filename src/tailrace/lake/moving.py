@@ -34,6 +34,7 @@ def carry_over(seen: Snapshot, writer: PartitionWriter, move: Move) -> list[Acti
     active = {file.path for file in writer.active()}
     files = [file for file in move.files if file.path in active]
     if files:
+        writer.leave_home()
         _make_way(seen, move)
         known = {row["path"]: row for row in _of_paths(seen.files, files).to_pylist()}
         fingerprint = schema_fingerprint(seen.schema)

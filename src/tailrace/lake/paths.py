@@ -120,9 +120,13 @@ class Lake:
     def data_root(self) -> Place:
         return _plain(self._root("data"))
 
+    def table_home(self, table: str) -> Place:
+        """Root of the table's Delta log and of what has not been moved elsewhere: new files are written there."""
+        return _plain(self.data_root / table_path(table))
+
     def table_root(self, table: str) -> Place:
-        """Root of the table's Delta log and data files, wherever they rest."""
-        home = _plain(self.data_root / table_path(table))
+        """The same, and files that rest elsewhere are found by it."""
+        home = self.table_home(table)
         linked = dict.fromkeys([*links(home), *(tier.called(table) for tier in self.tiers if tier.place.is_local)])
         remote = dict.fromkeys(tier.place / table_path(table) for tier in self.tiers if not tier.place.is_local)
         return TablePlace(home, tuple(linked), tuple(remote)) if linked or remote else home

@@ -75,10 +75,11 @@ def _name(run: str) -> str:
     return f"{run}{_SUFFIX}"
 
 
-def files_of_run(lake: Lake, table: str, partition: str, run: str) -> Iterator[str]:
-    """Data files of a run, whether a commit names them or not, relative to the table's root."""
+def files_of_run(lake: Lake, table: str, partition: str, run: str, *, everywhere: bool = True) -> Iterator[str]:
+    """Data files of a run, whether a commit names them or not, relative to the table's root; in tiers only if asked."""
     beginning = f"/{run}-"
-    for path in lake.table_root(table).walk(partition_path(partition)):
+    root = lake.table_root(table) if everywhere else lake.table_home(table)
+    for path in root.walk(partition_path(partition)):
         # Only names of files: a directory has `=` in its name.
         if path.startswith(beginning, path.rindex("/")):
             yield path

@@ -241,7 +241,7 @@ def job_of(
         sources=listed.sources,
         run=run,
         started=now,
-        table_root=lake.table_root(table.name),
+        table_root=lake.table_home(table.name),
         quarantine_root=lake.meta("quarantine", table.name, spec.name),
         window=rows,
         filter=spec.filter,

@@ -34,7 +34,7 @@ class Tables:
         tiers: Callable[[], Sequence[Tier]] = tuple,
     ) -> None:
         self.lake = lake
-        self.tiers = cache(tiers)
+        self.tiers = cache(lambda: tuple(tiers()) or lake.tiers)
         "Places that are asked for when a file rests in one."
         self.declared = cache(declared)
         "Tables that exist by declaration; they are empty until something is collected."
