@@ -12,6 +12,7 @@ import pyarrow as pa
 from tailrace.core.errors import LakeError, one_line
 from tailrace.lake import runs
 from tailrace.lake import segments as book
+from tailrace.lake.actions import add_action, remove_action
 from tailrace.lake.change import Change as Change
 from tailrace.lake.change import Committed, effect_of
 from tailrace.lake.files import Balance, DataFile
@@ -172,8 +173,8 @@ class PartitionWriter:
         self._has_declared = True
         reached("segment-written")
         actions: list[AddAction | RemoveAction] = [
-            *(_add(file, change.changes_rows) for file in (*files, *change.brought_back)),
-            *(_remove(file, change.changes_rows) for file in effect.taken.removed),
+            *(add_action(file, change.changes_rows) for file in (*files, *change.brought_back)),
+            *(remove_action(file, change.changes_rows) for file in effect.taken.removed),
         ]
         self._publish(segment.sequence, actions, effect.taken.removed, effect.balance)
         reached("committed")
@@ -291,16 +292,3 @@ class PartitionWriter:
         directory = self._intents.directory
         if self._sequence - book.last_fold(directory) >= book.FOLD_EVERY:
             book.write_fold(directory, self.ledger(), self._run)
-
-
-def _add(file: DataFile, changes_rows: bool) -> AddAction:
-    from deltalake.transaction import AddAction
-
-    modified = file.modified or int(time.time() * 1000)
-    return AddAction(file.path, file.size, file.partition_values, modified, changes_rows, file.stats)
-
-
-def _remove(file: ActiveFile, changes_rows: bool) -> RemoveAction:
-    from deltalake.transaction import RemoveAction
-
-    return RemoveAction(file.path, changes_rows, int(time.time() * 1000), file.size, {**file.partition_values})

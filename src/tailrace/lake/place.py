@@ -14,37 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from tailrace.lake.draft import Draft as Draft
+from tailrace.lake.draft import LocalDraft
 from tailrace.lake.steps import reached
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 STAGED = ".tmp"
-
-
-class Draft(Protocol):
-    """A file that is being written, by its path on this machine's disk."""
-
-    @property
-    def path(self) -> str: ...
-
-    def size(self) -> int:
-        """Bytes so far."""
-        ...
-
-    def close(self) -> int:
-        """It is written to the end; returns its size. It may still be on its way: see `wait`."""
-        ...
-
-    def wait(self) -> None:
-        """Returns when the file is where it belongs, whole; raises when it cannot be brought there."""
-        ...
-
-    def discard(self) -> None:
-        """It is not wanted: nothing of it stays, whether it was closed or not."""
-        ...
 
 
 class Place(ABC):
@@ -284,24 +263,4 @@ class LocalPlace(Place):
     def create(self, name: str) -> Draft:
         path = f"{self.directory}/{name}"
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        return _LocalDraft(path)
-
-
-@dataclass(frozen=True, slots=True)
-class _LocalDraft:
-    """Written where it belongs: nobody looks at it before a commit names it."""
-
-    path: str
-
-    def size(self) -> int:
-        return os.stat(self.path).st_size
-
-    def close(self) -> int:
-        return self.size()
-
-    def wait(self) -> None:
-        return
-
-    def discard(self) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(self.path)
+        return LocalDraft(path)
