@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import signal
 from datetime import date
 from pathlib import Path
 
+import forked
+import partitionchange
 import pytest
 from lakecheck import Rows, check, stored
 from logfiles import access_lines, write
 from partitionchange import OLD, PLACE, change, tiered
-from test_changes_killed import killed
 from world import World
 
 from tailrace.lake.snapshot import snapshot
@@ -38,6 +40,11 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def world(base: Path, tmp_path: Path) -> World:
     shutil.copytree(base, tmp_path / "home")
     return World(tmp_path / "home")
+
+
+def killed(home: Path, action: str, step: str) -> None:
+    process = forked.started(partitionchange.__file__, str(home), action, TAILRACE_KILL_AT=step)
+    assert process.wait(120) == -signal.SIGKILL, process.communicate()
 
 
 def all_is_well(world: World, before: Rows) -> None:

@@ -29,8 +29,14 @@ ROWS = 20_000
 "Of a day, in two files."
 CONFIG = """
 store "default" {
-  tier "recent"  { path = "TIERS/recent"  max_age = "3d" }
-  tier "archive" { path = "TIERS/archive"  partition_by = ["tp_year", "tp_month"] }
+  tier "recent" {
+    path    = "TIERS/recent"
+    max_age = "3d"
+  }
+  tier "archive" {
+    path         = "TIERS/archive"
+    partition_by = ["tp_year", "tp_month"]
+  }
 }
 partition "nginx_access_log" "web" {
   source "file" { paths = ["LOGS"] }

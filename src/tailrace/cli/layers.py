@@ -17,6 +17,8 @@ from tailrace.cli.options import Context
 PROJECT_FILE = "tailrace.tpc"
 DEFAULT_WORKSPACE = "default"
 _MOVES = re.compile(rb"\bworkspace\b.*\bpath\b", re.DOTALL)
+_TIERS = re.compile(rb'\btiers?\b|\bpartitions?\b\s*(?:"[^"]*"\s*)?[{=\[]')
+"Words for them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,15 @@ def may_move_lake(context: Context) -> bool:
             if _MOVES.search(file.read_bytes()) and _has_path(file):
                 return True
     return False
+
+
+def may_have_remote_tiers(context: Context) -> bool:
+    """May days rest in an object store? On disk they are found without a configuration."""
+    texts = []
+    for file in config_files(context):
+        with suppress(OSError):
+            texts.append(file.read_bytes())
+    return any(map(_TIERS.search, texts)) and any(b"://" in text for text in texts)
 
 
 def _has_path(file: Path) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.layers import config_layers, may_move_lake
+from tailrace.cli.layers import config_layers, may_have_remote_tiers, may_move_lake
 from tailrace.cli.options import Context
 from tailrace.cli.redact import remember
 from tailrace.core import ConfigError, Table
@@ -20,7 +20,7 @@ from tailrace.core.registry import find_table, packaged_tables, table_names
 
 if TYPE_CHECKING:
     from tailrace.config import Config
-    from tailrace.lake.paths import Lake
+    from tailrace.lake.paths import Lake, Tier
     from tailrace.pipeline.options import SessionOptions
 
 
@@ -75,12 +75,20 @@ def open_lake(context: Context, config: Config | None = None) -> Lake:
     lake = Lake(context.home_path, name, elsewhere)
     if spec is not None and spec.query_cache_size is not None:
         lake = replace(lake, cache_size=spec.query_cache_size)
-    if config is not None:
-        from tailrace.cli.tiers import tiers_of
-
-        lake = replace(lake, tiers=tiers_of(config))
+    if config is not None or may_have_remote_tiers(context):
+        lake = replace(lake, tiers=_tiers(context, config))
     _note_new_workspace(context, lake, config)
     return lake
+
+
+def _tiers(context: Context, config: Config | None) -> tuple[Tier, ...]:
+    """Where days may rest; whoever asks for a file in a tier of a broken configuration is told so then."""
+    from tailrace.cli.tiers import tiers_of
+
+    try:
+        return tiers_of(load_config(context) if config is None else config)
+    except ConfigError:
+        return ()
 
 
 def _note_new_workspace(context: Context, lake: Lake, config: Config | None = None) -> None:

@@ -50,7 +50,7 @@ def list_stores(context: Context, names: tuple[str, ...], output: str) -> None:
 @output_option
 @without_spark()
 def show_store(context: Context, name: str, output: str) -> None:
-    """The tiers of a store with what rests in each, and the partitions that rest in it."""
+    """The tiers of a store and what rests in them."""
     from tailrace.cli.listing import show_several
     from tailrace.cli.matching import chosen, is_pattern
     from tailrace.cli.settings import load_config, open_lake

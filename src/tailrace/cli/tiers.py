@@ -102,7 +102,7 @@ def _connection(config: Config, block: OtherBlock) -> ConnectionSpec | None:
     named = block.args.get("connection")
     if not isinstance(named, Reference):
         return None
-    return next(each for each in config.connections if (each.kind, each.name) == named.path[1:])
+    return next(each for each in config.connections if (each.type, each.name) == named.path[1:])
 
 
 def _require_apart(config: Config, block: OtherBlock, lake: Lake) -> None:

@@ -129,7 +129,7 @@ class Lake:
         home = self.table_home(table)
         linked = dict.fromkeys([*links(home), *(tier.called(table) for tier in self.tiers if tier.place.is_local)])
         remote = dict.fromkeys(tier.place / table_path(table) for tier in self.tiers if not tier.place.is_local)
-        return TablePlace(home, tuple(linked), tuple(remote)) if linked or remote else home
+        return TablePlace(home, tuple(linked), tuple(remote))
 
     @property
     def meta_root(self) -> Place:

@@ -68,7 +68,8 @@ class Schema:
         if "*" in self.stores and not left_out:
             return files
         here = self._takes_store(*_WORKSPACE)
-        seen = {None: here, **{tier: self._takes_store(tier.store, tier.name) for tier in tiers}}
+        seen: dict[Tier | None, bool] = {tier: self._takes_store(tier.store, tier.name) for tier in tiers}
+        seen[None] = here
         if left_out:
             seen |= {tier: False for tier in tiers if not tier.attached}
         places = (tier_of(path, tiers) if is_elsewhere(path) else None for path in files.column("path").to_pylist())

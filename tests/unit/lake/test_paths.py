@@ -64,9 +64,9 @@ def test_roots_that_delta_would_misread_are_refused(lake: Lake) -> None:
 
 def test_roots() -> None:
     lake = Lake(Path("/h"), "my space")
-    assert Lake(Path("/h h")).table_root("nginx") == LocalPlace("/h h/data/default/tp_table=nginx")
+    assert Lake(Path("/h h")).table_home("nginx") == LocalPlace("/h h/data/default/tp_table=nginx")
     assert lake.meta("ledger", "nginx", "a/b") == LocalPlace("/h/meta/my%20space/ledger/nginx/a%2Fb")
     elsewhere = Lake(Path("/h"), "my space", LocalPlace("/mnt/lake"))
-    assert elsewhere.table_root("nginx") == LocalPlace("/mnt/lake/data/tp_table=nginx")
+    assert elsewhere.table_home("nginx") == LocalPlace("/mnt/lake/data/tp_table=nginx")
     assert elsewhere.meta("ledger", "nginx", "a/b") == LocalPlace("/mnt/lake/meta/ledger/nginx/a%2Fb")
     assert data_path("p", None, date(2024, 2, 29)) == "tp_partition=p/tp_index=default/tp_date=2024-02-29"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -38,8 +39,16 @@ ROWS = 24
 NOW = datetime(2024, 5, 5, 12)
 STORE = """
 store "default" {{
-  tier "recent" {{ path = "{tiers}/recent"  max_age = "1d" }}
-  tier "old" {{ path = "{tiers}/old store"  to = "2024-05-02"  partition_by = ["tp_year", "tp_month"]  {old} }}
+  tier "recent" {{
+    path    = "{tiers}/recent"
+    max_age = "1d"
+  }}
+  tier "old" {{
+    path         = "{tiers}/old store"
+    to           = "2024-05-02"
+    partition_by = ["tp_year", "tp_month"]
+    {old}
+  }}
 }}
 """
 PARTITION = 'partition "nginx_access_log" "web" {{\n source "file" {{ paths = ["{logs}"] }}\n{more}\n}}\n'
@@ -68,20 +77,35 @@ class Tiered(World):
             found.setdefault(tier.name if tier else "workspace", set()).add(file["tp_date"])
         return {name: sorted(days) for name, days in found.items()}
 
+    @property
+    def logs(self) -> Path:
+        return Path((self.home / "logs").read_text())
+
     def write_store(self, old: str = "", more: str = "", text: str = STORE) -> None:
-        base = self.home.parent
-        self.write_config(text.format(tiers=base / "tiers", old=old) + PARTITION.format(logs=base / "logs", more=more))
+        tiers = self.home.parent / "tiers"
+        self.write_config(text.format(tiers=tiers, old=old) + PARTITION.format(logs=self.logs, more=more))
 
 
-@pytest.fixture
-def world(tmp_path: Path) -> Tiered:
-    """Five days in two files each."""
-    made = Tiered(tmp_path / "home")
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with five days in two files each."""
+    place = tmp_path_factory.mktemp("base")
+    made = Tiered(place / "home")
+    made.home.mkdir()
+    (made.home / "logs").write_text(str(place / "logs"))
     made.write_store()
     for name, part in (("a", (ROWS, 0)), ("b", (2 * ROWS, ROWS))):
         for day in DAYS:
-            write(tmp_path / "logs" / f"{day}-{name}.log", access_lines(day, *part))
+            write(place / "logs" / f"{day}-{name}.log", access_lines(day, *part))
         assert all(report.clean for report in made.collect())
+    return made.home
+
+
+@pytest.fixture
+def world(base: Path, tmp_path: Path) -> Tiered:
+    shutil.copytree(base, tmp_path / "home")
+    made = Tiered(tmp_path / "home")
+    made.write_store()
     return made
 
 
@@ -112,7 +136,7 @@ def test_days_grow_old_and_come_back(world: Tiered) -> None:
     world.maintain(NOW + timedelta(days=1))
     assert world.resting() == {"old": DAYS[:2], "workspace": DAYS[2:4], "recent": DAYS[4:]}
     world.write_store(
-        text='store "default" {{\n tier "old" {{ path = "{tiers}/old store"  to = "2024-05-01T00:00:00Z" }}\n}}\n'
+        text='store "default" {{\n tier "old" {{\n path = "{tiers}/old store"\n to = "2024-05-01T00:00:00Z"\n}}\n}}\n'
     )
     world.maintain()
     assert world.resting() == {"workspace": DAYS}
@@ -161,10 +185,12 @@ def test_moved_days_are_overwritten_deleted_and_restored_like_others(world: Tier
     assert stored(world.home) == before
 
 
-def test_late_rows_of_a_moved_day(world: Tiered, tmp_path: Path) -> None:
+def test_late_rows_of_a_moved_day(world: Tiered) -> None:
     world.maintain()
-    write(tmp_path / "logs" / "late.log", access_lines(FIRST, 5))
+    late = world.logs / "late.log"
+    write(late, access_lines(FIRST, 5))
     world.collect()
+    late.unlink()
     assert FIRST in world.resting()["workspace"]
     assert world.query(f"select count(*) from nginx_access_log where tp_date = '{FIRST}'") == [(2 * ROWS + 5,)]
     world.maintain()
@@ -201,7 +227,7 @@ def test_schemas_see_the_stores_that_they_name(world: Tiered) -> None:
     world.maintain()
     schemas = [
         Schema("archive", stores=("old",)),
-        Schema("all"),
+        Schema("every"),
         Schema("here", stores=("workspace",)),
         Schema("rec", stores=("rec*",)),
     ]
@@ -212,7 +238,7 @@ def test_schemas_see_the_stores_that_they_name(world: Tiered) -> None:
         return [day for (day,) in result.rows]
 
     assert days("archive") == DAYS[:2]
-    assert days("all") == DAYS
+    assert days("every") == DAYS
     assert days("here") == DAYS[2:3]
     assert days("rec") == DAYS[3:]
     assert days("tailrace") == DAYS[2:], "what is not attached is not part of the default schema"
@@ -295,6 +321,7 @@ def test_every_day_rests_in_the_first_tier_that_it_fits(declared: list[tuple[tup
 
 def test_tiers_are_known_by_config(tmp_path: Path) -> None:
     made = Tiered(tmp_path)
+    (tmp_path / "logs").write_text("/nowhere")
     made.write_store()
     config: Config = made.config()
     assert [warning.message for warning in config.warnings] == []

@@ -23,6 +23,7 @@ _HEAVY = {"pyarrow", "deltalake", "pyspark", "numpy", "pandas", "obstore", "boto
 _CONFIGS = {
     "none": "",
     "schema": 'schema "recent" {\n  tables = ["nginx_access_log"]\n}\n',
+    "tiers": 'store "default" {\n  tier "old" {\n    path = "s3://bucket/old"\n  }\n}\n',
     "remote": 'workspace "default" {\n  path = "s3://bucket/lake"\n}\n',
 }
 
