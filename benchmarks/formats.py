@@ -31,7 +31,7 @@ from tailrace.core import Table
 from tailrace.formats import decoder
 from tailrace.formats.base import Batch
 from tailrace.formats.stream import open_streams
-from tailrace.pipeline.jvm import WORKERS_MEMORY
+from tailrace.pipeline.options import WORKERS_MEMORY
 
 Sums = tuple[int, int]
 "Rows, and the sum of `size` where there is such a column."

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import random
-import signal
-from collections.abc import Iterator
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from commandline import Home, ended, killed_afterwards, wait_for
 from lakecheck import check, stored
 from logfiles import access_lines, write
 from world import World
@@ -27,9 +22,6 @@ CONFIG = (
 )
 DAYS = [date(2024, 5, n) for n in (1, 2, 3)]
 MAY = TimeRange(datetime(2024, 5, 1), datetime(2024, 6, 1))
-LINES = 150_000
-# Three JVMs on a few cores: short jobs only pay for what their compilers do.
-LEAN = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 def written(logs: Path) -> str:
@@ -98,39 +90,3 @@ def test_a_twin_that_is_given_up_harms_nobody(tmp_path: Path) -> None:
     assert all(report.clean for report in world.collect())
     assert not late.exists()
     check(world.home, *PLACE)
-
-
-@pytest.fixture
-def large(tmp_path: Path) -> Path:
-    """A file that keeps a worker busy for a while."""
-    chance = random.Random(1)
-    lines = access_lines(DAYS[0], LINES).replace("/page/", "/p/NONCE/").splitlines(keepends=True)
-    text = "".join(line.replace("NONCE", f"{chance.getrandbits(256):x}") for line in lines)
-    return write(tmp_path / "logs" / f"{DAYS[0]}.log", text)
-
-
-def ancestors(pid: int) -> Iterator[int]:
-    while pid > 1:
-        yield pid
-        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-
-
-def test_an_executor_is_killed(home: Home, large: Path) -> None:
-    """On a cluster Spark begins its tasks again elsewhere; the lake cannot tell."""
-    home.configure(CONFIG.replace("LOGS", str(large.parent)))
-    lean = [f"spark.{one}.extraJavaOptions={LEAN}" for one in ("driver", "executor")]
-    settings = [part for pair in lean for part in ("--spark-conf", pair)]
-    command = ("--master", "local-cluster[2,1,1024]", *settings, "collect", "--from", "2024-05-01")
-    with killed_afterwards(home.start(*command)) as process:
-        wait_for(lambda: home.readers(large) or process.poll() is not None)
-        (worker,) = home.readers(large)
-        commands = home.processes()
-        (executor,) = [pid for pid in ancestors(worker) if "CoarseGrainedExecutorBackend" in commands.get(pid, "")]
-        os.kill(executor, signal.SIGKILL)
-        done = ended(process)
-    assert done.code == 0, done
-    home.assert_no_process_is_left()
-    assert stored(home.path).total() == LINES
-    assert list(Path(home.path, "meta", "default", "runs").rglob("*.json")), "the next run looks for late files"
-    World(home.path).collect(window=TimeRange(datetime(2024, 5, 1, tzinfo=UTC).replace(tzinfo=None)))
-    check(home.path, *PLACE)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from collections import Counter
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sparkcluster import Cluster, packed, running_cluster
 
 HEAD = """# What the long tests found
 
@@ -26,6 +28,19 @@ def pytest_configure(config: pytest.Config) -> None:
     file = config.getoption("--results")
     if file is not None:
         config.pluginmanager.register(Results(file))
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """For executors that have neither Python nor Tailrace."""
+    return packed(tmp_path_factory.mktemp("packed"))
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A master and two workers; not beside the tests of other modules, some of which measure memory."""
+    with running_cluster(tmp_path_factory.mktemp("cluster")) as running:
+        yield running
 
 
 class Results:

@@ -214,7 +214,7 @@ def test_impossible_setting_is_a_clear_error(marked: Path) -> None:
 
 
 def test_unknown_remote_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tailrace.pipeline.session._importable", lambda module: module != "grpc")
+    monkeypatch.setattr("tailrace.pipeline.connect._importable", lambda module: module != "grpc")
     with pytest.raises(TailraceError, match="grpc") as caught:
         open_session(SessionOptions(remote="sc://localhost:1"))
     assert caught.value.code == "spark.connect-packages"

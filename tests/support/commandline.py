@@ -95,13 +95,14 @@ class Home:
 
     def readers(self, file: Path) -> list[int]:
         """Processes of this home that have the file open: workers in the middle of a task."""
-        return [pid for pid in self.processes() if file in _open_files(pid)]
+        return [pid for pid in self.processes() if file in files_open_in(pid)]
 
     def assert_no_process_is_left(self, seconds: float = 20) -> None:
         wait_for(lambda: not self.processes(), seconds, f"still running: {self.processes()}")
 
 
-def _open_files(pid: int) -> set[Path]:
+def files_open_in(pid: int) -> set[Path]:
+    """What a process has open, as far as one may see it."""
     found = set()
     with suppress(OSError):
         for handle in Path(f"/proc/{pid}/fd").iterdir():
@@ -115,10 +116,10 @@ def heeds_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def ended(process: subprocess.Popen[str], stdin: str | None = None) -> Finished:
+def ended(process: subprocess.Popen[str], stdin: str | None = None, seconds: float = PATIENCE) -> Finished:
     """Waits for the end of a command."""
     try:
-        out, err = process.communicate(stdin, timeout=PATIENCE)
+        out, err = process.communicate(stdin, timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         raise

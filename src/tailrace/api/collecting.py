@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import warnings
 from collections.abc import Iterable, Iterator
@@ -65,13 +64,16 @@ def collect(order: Order, context: Context, session: Session, show: bool | None)
 
 def _run(plan: Plan, session: Session, progress: Progress) -> Reports:
     from tailrace.pipeline.collect import Collection
+    from tailrace.pipeline.cores import session_cores
     from tailrace.pipeline.hands import Hands
     from tailrace.pipeline.partition_run import CollectOptions
 
     spark, hands = session.get(), Hands()
-    options = CollectOptions(
-        plan.window, "Lake.collect", os.cpu_count() or 2, plan.overwrite, plan.source, progress.notes
-    )
+
+    def cores() -> int:
+        return session_cores(lambda: spark)
+
+    options = CollectOptions(plan.window, "Lake.collect", cores, plan.overwrite, plan.source, progress.notes)
     collection = Collection(plan.lake, plan.config, options, lambda: spark, progress, hands)
     try:
         collection.collect(plan.specs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from dataclasses import dataclass, field
@@ -89,8 +88,8 @@ def collect(plan: Plan, spark: LazySession, interrupts: Interrupts, progress: Pr
     began = time.monotonic()
     if len(plan.specs) > 1:
         spark.share()
-    command, cores = command_line(sys.argv[1:]), os.cpu_count() or 2
-    options = CollectOptions(plan.window, command, cores, plan.overwrite, plan.source, progress.notes)
+    command = command_line(sys.argv[1:])
+    options = CollectOptions(plan.window, command, spark.cores, plan.overwrite, plan.source, progress.notes)
     collection = Collection(plan.lake, plan.config, options, spark.get, progress, spark.hands)
     collected = Collected(collection.reports)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +26,8 @@ class Session(Protocol):
     """What a compaction needs of a session."""
 
     def get(self) -> SparkSession: ...
+
+    def cores(self) -> int: ...
 
     def stop(self, patience: float | None = None) -> None: ...
 
@@ -66,7 +67,7 @@ def compact(
     from tailrace.pipeline.compact import Compaction
     from tailrace.pipeline.partition_compaction import CompactOptions
 
-    options = CompactOptions(command_line(sys.argv[1:]), os.cpu_count() or 2)
+    options = CompactOptions(command_line(sys.argv[1:]), session.cores)
     if patience is not None:
         options = replace(options, patience=patience)
     compaction = Compaction(lake, options, session.get, progress, hands)

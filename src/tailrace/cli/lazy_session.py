@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tailrace.cli.interrupts import Interrupts
+    from tailrace.core import TailraceError
     from tailrace.pipeline.options import SessionOptions
 
 
@@ -30,6 +32,8 @@ class LazySession:
     def _start(self) -> None:
         from tailrace.pipeline.session import start_driver
 
+        self.failure: TailraceError | None = None
+        "Why there is no session: another try would take as long and end alike."
         # A process that nobody knows of would go on until its stdin closes.
         with self.interrupts.held():
             self.driver = start_driver(self.options)
@@ -47,22 +51,46 @@ class LazySession:
         self.options = replace(self.options, shared=True)
 
     def revive(self) -> None:
-        """Starts anew if it was stopped or its JVM has died since."""
-        if self.driver is not None and not self.driver.alive:
+        """Starts anew if it was stopped, could not be made, or its JVM has died since."""
+        if self.failure is not None or not self._is_alive():
             self.stop()
         if self.stopped:
             self._start()
 
+    def _is_alive(self) -> bool:
+        if self.driver is not None:
+            return self.driver.alive
+        try:  # a server that was started anew knows nothing of it
+            return self.session is None or bool(self.session.conf.get("spark.sql.session.timeZone"))
+        except Exception:
+            return False
+
     def get(self) -> SparkSession:
-        from tailrace.core.errors import SparkError
+        from tailrace.core.errors import SparkError, TailraceError
         from tailrace.pipeline.session import open_session
 
         with self.lock:
             if self.stopped:
                 raise SparkError("the session was stopped", code="spark.stopped")
+            if self.failure is not None:
+                raise self.failure
             if self.session is None:
-                self.session = open_session(self.options, self.driver)
+                try:
+                    self.session = open_session(self.options, self.driver)
+                except TailraceError as failure:
+                    self.failure = failure
+                    raise
             return self.session
+
+    def cores(self) -> int:
+        """How many tasks may run at once; waits for the session where only a cluster can tell."""
+        from tailrace.pipeline.cores import local_cores, session_cores
+        from tailrace.pipeline.options import settle
+
+        settings = settle(self.options)
+        # Where `spark-submit` has started us, only the session knows its master.
+        is_known = settings.local and "PYSPARK_GATEWAY_PORT" not in os.environ
+        return (is_known and local_cores(settings.master)) or session_cores(self.get)
 
     def stop(self, patience: float | None = None) -> None:
         """Lets the JVM end; with `patience` in seconds it has ended afterwards, one way or the other."""
@@ -97,9 +125,16 @@ class SessionOnDemand:
         self.stop()
 
     def get(self) -> SparkSession:
+        return self._begun().get()
+
+    def cores(self) -> int:
+        """As of a `LazySession`."""
+        return self._begun().cores()
+
+    def _begun(self) -> LazySession:
         with self.lock:
             self.lazy = self.lazy or LazySession(self.options)
-        return self.lazy.get()
+        return self.lazy
 
     def stop(self, patience: float | None = None) -> None:
         """Lets the JVM end, as that of a `LazySession` does."""

@@ -35,6 +35,7 @@ class Context:
     master: str | None = None
     remote: str | None = None
     spark_conf: tuple[str, ...] = ()
+    spark_env: str | None = None
     java_home: str | None = None
     verbose: int = 0
     quiet: bool = False
@@ -87,12 +88,17 @@ _OPTIONS: dict[tuple[str, ...], dict[str, Any]] = {
     ("--master",): {"metavar": "URL", "help": "Spark master (local[*])."},
     ("--remote",): {"metavar": "URL", "help": "Spark Connect server, sc://…"},
     ("--spark-conf",): {"metavar": "K=V", "multiple": True, "help": "Any Spark setting; may be repeated."},
+    ("--spark-env",): {
+        "metavar": "FILE",
+        "type": click.Path(),
+        "help": "Environment for executors, from `tailrace spark pack`.",
+    },
     ("--java-home",): {"metavar": "DIR", "type": click.Path(), "help": "Java 17 or newer to run Spark with."},
     ("-v", "--verbose"): {"count": True, "help": "Say more; twice for tracebacks."},
     ("-q", "--quiet"): {"is_flag": True, "help": "Say nothing but results and errors."},
     ("--no-color",): {"is_flag": True, "help": "No colours."},
 }
-_SPARK = frozenset({"--master", "--remote", "--spark-conf", "--java-home"})
+_SPARK = frozenset({"--master", "--remote", "--spark-conf", "--spark-env", "--java-home"})
 
 
 def report_option(function: F) -> F:

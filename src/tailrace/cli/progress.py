@@ -35,10 +35,22 @@ def shown_progress(visible: bool, context: Context) -> Iterator[Progress]:
     from rich.live import Live
 
     console = Console(stderr=True, no_color=context.no_color or None)
-    with tempfile.TemporaryDirectory(prefix="tailrace-", ignore_cleanup_errors=True) as notes:
+    with tempfile.TemporaryDirectory(prefix="tailrace-", dir=_shared(context), ignore_cleanup_errors=True) as notes:
         display = Display(notes, console.height - 2)
         with Live(get_renderable=display.render, console=console, refresh_per_second=4, transient=True):
             yield display
+
+
+def _shared(context: Context) -> Path | None:
+    """Where tasks on other machines see it, if they see the lake; None: in this machine's own place for such things."""
+    from tailrace.cli.settings import session_options
+    from tailrace.pipeline.options import settle
+
+    if settle(session_options(context)).local:
+        return None
+    place = context.home_path / "progress"
+    place.mkdir(parents=True, exist_ok=True)
+    return place
 
 
 @dataclass(slots=True)

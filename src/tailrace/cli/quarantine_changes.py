@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -77,7 +76,7 @@ def _replayed(
     from tailrace.cli.redact import command_line
     from tailrace.pipeline.replay import Replay, ReplayOptions
 
-    options = ReplayOptions(meant.sought, command_line(sys.argv[1:]), os.cpu_count() or 2, dry_run)
+    options = ReplayOptions(meant.sought, command_line(sys.argv[1:]), session.cores, dry_run)
     return Replay(meant.lake, config, spec, options, session.get).run()
 
 

@@ -114,6 +114,7 @@ def session_options(context: Context) -> SessionOptions:
         master=context.master,
         remote=context.remote,
         conf=parse_conf(context.spark_conf),
+        environment=context.spark_env,
         java_home=context.java_home,
         home=Path(context.home_path),
     )

@@ -63,7 +63,8 @@ class PartitionWriter:
         self._run, self._schema = run, schema
         self._fingerprint = schema_fingerprint(schema)
         self._intents = Intents(lake, table, partition, run, schema, delta)
-        self._manifests = lake.meta(apart or "runs", table, partition)
+        self.noted = lake.meta(apart or "runs", table, partition)
+        "Where this run is noted, until `finish` or `leave`."
         self._is_apart = apart is not None
         self._ledger = Ledger()
         self._unfolded: list[Segment] = []
@@ -85,20 +86,20 @@ class PartitionWriter:
         """Go on from what others have made of the partition meanwhile."""
         recovered = self._clear_up()
         # After the snapshot was taken: whoever takes us for dead says so first and then takes a number.
-        if not runs.is_announced(self._manifests, self._run):
+        if not runs.is_announced(self.noted, self._run):
             raise self._lose()
         return recovered
 
     def _announce(self, sequence: int) -> None:
         self._first = sequence
-        runs.write_manifest(self._manifests, runs.new_manifest(self._run, sequence))
+        runs.write_manifest(self.noted, runs.new_manifest(self._run, sequence))
         reached("manifest-written")
 
     def _clear_up(self) -> Recovered:
         self._intents.directory.clear_staged()
-        self._manifests.clear_staged()
+        self.noted.clear_staged()
         intents = self._intents.settle_all()
-        dead = [m for m in runs.manifests(self._manifests) if m.run != self._run]
+        dead = [m for m in runs.manifests(self.noted) if m.run != self._run]
         fresh = [m for m in dead if m.swept is None]
         if fresh and self._is_apart:
             dead = [self._given_up(m) for m in dead]
@@ -201,7 +202,7 @@ class PartitionWriter:
 
     def leave(self) -> None:
         """No file of this run is left that no commit names: it need not be looked for. Needs no lock."""
-        runs.remove_manifest(self._manifests, self._run)
+        runs.remove_manifest(self.noted, self._run)
         reached("manifest-removed")
 
     def _publish(
@@ -272,7 +273,7 @@ class PartitionWriter:
     def _given_up(self, dead: runs.Manifest) -> runs.Manifest:
         lost = replace(dead, lost=True)
         if not dead.lost:
-            runs.write_manifest(self._manifests, lost)
+            runs.write_manifest(self.noted, lost)
             reached("merge-run-given-up")
         return lost
 
@@ -282,10 +283,10 @@ class PartitionWriter:
         reached("recovery-swept")
         now = time.time()
         if dead.swept is None:
-            runs.write_manifest(self._manifests, replace(dead, swept=now))
+            runs.write_manifest(self.noted, replace(dead, swept=now))
             reached("recovery-manifest-marked")
         elif now - dead.swept > runs.LATE_WRITERS:
-            runs.remove_manifest(self._manifests, dead.run)
+            runs.remove_manifest(self.noted, dead.run)
         return deleted
 
     def _keep_fold(self) -> None:

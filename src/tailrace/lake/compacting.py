@@ -21,6 +21,7 @@ from tailrace.lake.intents import partitions_with
 from tailrace.lake.ledger import COMPACT, REINDEX
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
+from tailrace.lake.place import Place
 from tailrace.lake.runs import manifests, new_run_id
 from tailrace.lake.table import stored_schema
 
@@ -146,6 +147,11 @@ class Compacting:
                 return
             with partition_lock(*self._place, brief=True):
                 self._writer.finish(may_write=may_write)
+
+    @property
+    def noted(self) -> Place:
+        """Where this run is noted, from `begin` to `end`."""
+        return self._writing.noted
 
     @property
     def _writing(self) -> PartitionWriter:

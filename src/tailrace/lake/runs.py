@@ -71,6 +71,14 @@ def manifests(directory: Place) -> list[Manifest]:
     return sorted(found, key=lambda m: m.since)
 
 
+def is_noted(directory: Place, run: str) -> bool:
+    """Is the run's manifest there?"""
+    try:
+        return directory.size(_name(run)) > 0
+    except FileNotFoundError:
+        return False
+
+
 def _name(run: str) -> str:
     return f"{run}{_SUFFIX}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -66,6 +67,7 @@ class Compaction:
         self.out = 0
         self.reports: list[CompactionReport] = []
         self.few = True
+        self.cores = 1
 
     def compact(self, plans: Iterable[CompactionPlan]) -> list[CompactionReport]:
         """Does them all; what goes wrong in one partition does not stop the others. If it raises: `abandon`."""
@@ -78,6 +80,7 @@ class Compaction:
             for partition, merges in plan.by_partition().items():
                 self.held.append(PartitionCompaction(self.lake, plan, partition, merges, self.options, delta))
         self.reports += [run.report for run in self.held]
+        self.cores = (os.cpu_count() or 2) if self.few else self._ask_cores()
         while self.held or self.under_way:
             if len(self.under_way) <= PARTITIONS_AT_ONCE // 2:
                 self._begin()
@@ -86,6 +89,18 @@ class Compaction:
             for run in [*self.under_way]:
                 self._go_on(run)
         return self.reports
+
+    def _ask_cores(self) -> int:
+        """In another thread: a cluster may take long to answer, and a signal is heeded meanwhile."""
+        self.out += 1
+        self.hands.give(self.inbox, None, lambda _: self.options.cores())
+        ended = self.inbox.get()
+        if ended is None:
+            raise KeyboardInterrupt
+        self.out -= 1
+        if ended.error is not None:
+            raise ended.error
+        return int(ended.result)
 
     def interrupt(self) -> None:
         """Lets `compact` raise KeyboardInterrupt between two commits; for the handler of a signal."""
@@ -134,7 +149,7 @@ class Compaction:
             self.progress.update(run.report)
         self.held = held
         self.under_way += begun
-        for shares in plan_jobs([(run, run.merges) for run in begun], self.options.cores):
+        for shares in plan_jobs([(run, run.merges) for run in begun], self.cores):
             units = [[share.owner.unit(share.merges) for share in task] for task in shares]
             self.ready.append(Errand(shares, units))
 

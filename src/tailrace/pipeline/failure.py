@@ -8,6 +8,10 @@ from pathlib import Path
 from tailrace.core.errors import LakeError, SparkError, TailraceError, one_line
 
 JVM_DIED = "spark.jvm-died"
+ENVIRONMENT = "spark.environment"
+NOT_SHARED = "lake.not-shared"
+HOPELESS = frozenset({JVM_DIED, ENVIRONMENT, NOT_SHARED})
+"What the next job would meet as well."
 _WORKER_DIED = ("Python worker exited unexpectedly", "Python worker process terminated")
 _JVM_DIED = (
     "Py4JNetworkError",
@@ -15,6 +19,14 @@ _JVM_DIED = (
     "ConnectionRefusedError",
     "ConnectionResetError",
 )
+_PACK = "give them an environment: `tailrace spark pack --out env.tar.gz`, then --spark-env env.tar.gz"
+_ENVIRONMENT = (
+    (r"No module named '?([\w.]+)", "executors have no Python module {}"),
+    (r'Cannot run program "([^"]+)"', "executors have no Python at {}"),
+    (r"Python in worker has different version: (\S+) than that in driver: (\S+?),", "executors run Python {}, not {}"),
+    (r"Astray: (\S+ has Tailrace \S+, the driver \S+)", "{}"),
+)
+_ASTRAY = re.compile(r"Astray: (.+)")
 _CUT_OFF = re.compile(r"Py4JError: An error occurred while calling [\w.]+")
 "What py4j says of a call whose connection broke: Java itself would have told what went wrong."
 
@@ -25,6 +37,9 @@ def spark_failure(failure: Exception, home: Path | None = None) -> TailraceError
         return failure
     text = f"{type(failure).__name__}: {failure}"
     where = str(home / "logs" / "spark.log") if home else None
+    surroundings = _of_surroundings(text, where)
+    if surroundings is not None:
+        return surroundings
     if any(sign in text for sign in _WORKER_DIED):
         return SparkError(
             "a worker process was killed or crashed",
@@ -42,10 +57,21 @@ def spark_failure(failure: Exception, home: Path | None = None) -> TailraceError
     return SparkError(_gist(failure), code="spark.failed", where=where, hint="the log holds the whole story")
 
 
+def _of_surroundings(text: str, where: str | None) -> TailraceError | None:
+    """Executors on which no task can work."""
+    for sign, message in _ENVIRONMENT:
+        if found := re.search(sign, text):
+            return SparkError(message.format(*found.groups()), code=ENVIRONMENT, where=where, hint=_PACK)
+    if found := _ASTRAY.search(text):
+        hint = "put it on a path that driver and executors share, and name that with --home or TAILRACE_HOME"
+        return LakeError(found[1], code=NOT_SHARED, where=where, hint=hint)
+    return None
+
+
 def _gist(failure: Exception) -> str:
     """The exception of the Python worker, or Java's own message, without the stacks around it."""
     lines = [line for line in str(failure).splitlines() if line.strip()]
-    if any(line.startswith("Traceback") for line in lines):
+    if any("Traceback (most recent call last)" in line for line in lines):
         raised = [line for line in lines if line[0].isalpha() and not line.startswith("Traceback")]
         return raised[-1] if raised else lines[-1]
     java = [line.strip(": ") for line in lines if "Exception: " in line]

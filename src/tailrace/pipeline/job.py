@@ -58,6 +58,8 @@ class Job(msgspec.Struct, frozen=True):
     "Directory in which tasks note how far they are; None where nobody watches."
     key: Key | None = None
     "Of rows with the same key one is stored."
+    noted: Place | None = None
+    "Where the run is noted: whoever sees the driver's lake finds it there. None: nobody has noted it."
 
     def recipe(self, source: int) -> str:
         """How artifacts of that source are read."""
@@ -199,3 +201,5 @@ class UnitResult(msgspec.Struct):
     hint: str | None = None
     retried: bool = False
     "Spark had begun this task before, on a machine that it lost."
+    host: str | None = None
+    "The machine on which it ran."

@@ -21,7 +21,7 @@ from tailrace.core.errors import SparkError
 from tailrace.pipeline.archive import Archive
 from tailrace.pipeline.java import Java, find_java, launcher_home
 from tailrace.pipeline.jvm_log import how_ended, rotated_log, start_failure, writable
-from tailrace.pipeline.options import Settings
+from tailrace.pipeline.options import WORKERS_MEMORY, Settings
 
 # What Spark's launcher (JavaModuleOptions) gives, but for jdk.incubator.vector: only MLlib's linear algebra
 # uses it, runtimes from jlink lack it, and it prints a warning.
@@ -44,7 +44,7 @@ MODULES = (
 # 18.8, serial and C1 11.3.
 LEAN = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 FULL = ("-XX:+UseParallelGC",)
-_SUBMITTED = ("spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.repl.")
+_SUBMITTED = ("spark.master", "spark.jars", "spark.files", "spark.archives", "spark.submit.", "spark.repl.")
 _PATIENCE = 180.0
 
 
@@ -200,7 +200,7 @@ class Driver:
             env.pop(name, None)
         env["SPARK_CONNECT_MODE"] = "0"
         env["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(Path(self._info.name, "gateway"))
-        env.setdefault("PYSPARK_PYTHON", sys.executable)
+        env["PYSPARK_PYTHON"] = workers_python(self.settings)
         for name, value in WORKERS_MEMORY.items():
             env.setdefault(name, value)
         if not self.settings.direct:
@@ -211,15 +211,9 @@ class Driver:
         return start_failure(what, self.log, kept=self.log == self._asked_log)
 
 
-# Blocks of a few MB come and go in the workers, who inherit this: giving each back to the kernel and taking it anew,
-# 4 kB at a time, was an eighth of their time. So both allocators keep what they have, in huge pages where there are.
-WORKERS_MEMORY = {
-    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
-    "MALLOC_MMAP_THRESHOLD_": str(256 << 20),
-    "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
-    "MIMALLOC_ALLOW_LARGE_OS_PAGES": "1",
-    "MIMALLOC_PURGE_DELAY": "-1",
-}
+def workers_python(settings: Settings) -> str:
+    """The Python that executors start: as asked, else ours, which on a cluster has to lie in the same place."""
+    return settings.conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
 
 
 def archive_for(settings: Settings, java: Java) -> Archive:

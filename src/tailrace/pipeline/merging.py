@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from tailrace.core.errors import LakeError, TailraceError, one_line
 from tailrace.lake.compaction import Merge
 from tailrace.lake.damage import reading_file
+from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.pipeline.encoding import ROW_GROUP
 from tailrace.pipeline.indexed_files import IndexedFiles, indexes
@@ -44,6 +45,8 @@ class MergeUnit(msgspec.Struct, frozen=True):
     number: int
     shape: Shape
     merges: tuple[Merge, ...]
+    noted: Place
+    "Where the run is noted: whoever sees the driver's lake finds it there."
 
 
 class Merged(msgspec.Struct):

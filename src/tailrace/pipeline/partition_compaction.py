@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -37,7 +37,8 @@ class CompactOptions:
     """How a compaction is run."""
 
     command: str = "tailrace compact"
-    cores: int = 2
+    cores: Callable[[], int] = lambda: 2
+    "How many tasks may run at once; a cluster has to be asked."
     patience: float = 30.0
     "Seconds that a commit waits for whoever changes its partition, after all files are written."
 
@@ -105,7 +106,7 @@ class PartitionCompaction:
         """Something for a task to do."""
         assert self.shape is not None
         self.units += 1
-        return MergeUnit(self.units, self.shape, tuple(merges))
+        return MergeUnit(self.units, self.shape, tuple(merges), self.hand.noted)
 
     def take(self, merges: Sequence[Merge], result: MergedUnit) -> None:
         """What a task has written."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ from tailrace.lake.paths import Lake
 from tailrace.lake.runs import new_run_id
 from tailrace.pipeline.absent import without_deleted
 from tailrace.pipeline.days import Days
-from tailrace.pipeline.failure import JVM_DIED, partition_failure, spark_failure
+from tailrace.pipeline.failure import HOPELESS, partition_failure, spark_failure
 from tailrace.pipeline.hands import Ended
 from tailrace.pipeline.headway import forget
 from tailrace.pipeline.job import Job, Unit, UnitResult
@@ -38,7 +38,8 @@ class CollectOptions:
 
     window: TimeRange = EVERYTHING
     command: str = "tailrace collect"
-    cores: int = 2
+    cores: Callable[[], int] = lambda: 2
+    "How many tasks may run at once; a cluster has to be asked."
     overwrite: bool = False
     "The rows of the window are replaced, whatever was collected before."
     source: str | None = None
@@ -72,6 +73,7 @@ class PartitionRun:
         self.days = Days()
         self.out = 0
         "Jobs that have not come back."
+        self.cores = 1
         self.numbers = 0
         "Units so far: their numbers name files."
         self.may_write = False
@@ -83,7 +85,7 @@ class PartitionRun:
 
     def look(self) -> Survey:
         """What the sources hold."""
-        return survey(
+        found = survey(
             self.config,
             self.lake,
             self.spec,
@@ -93,6 +95,9 @@ class PartitionRun:
             alone=self.options.source,
             until=self.held,
         )
+        if found.listed.seen:
+            self.cores = self.options.cores()
+        return found
 
     def plan(self, found: Survey) -> None:
         """Clears up after earlier runs and makes `ready` what is still to be read."""
@@ -107,11 +112,11 @@ class PartitionRun:
         wanted = to_read(found, publisher.known, asked, overwrite=overwrite)
         for rows, items in wanted.items():
             job = job_of(self.lake, self.spec, found.table, found.listed, run, found.now, rows)
-            job = replace(job, notes=self.options.notes)
+            job = replace(job, notes=self.options.notes, noted=writer.noted)
             job = without_deleted(job, self.lake, self.spec, publisher.notes_then())
             self.report.wanted += len(items)
             self.report.wanted_bytes += sum(w.artifact.unread for w in items)
-            for group in plan_groups(items, self.options.cores, self.numbers, found.ledger.last_day()):
+            for group in plan_groups(items, self.cores, self.numbers, found.ledger.last_day()):
                 self._make_ready(job, group.units)
         self.report.unchanged = len(found.listed.seen) - self.report.wanted
         publisher.begin()
@@ -168,7 +173,7 @@ class PartitionRun:
             self.may_write = True
             failure = spark_failure(ended.error)
             results = [UnitResult(u.number, error=failure.message, hint=failure.hint) for u in errand.units]
-            if failure.code == JVM_DIED:
+            if failure.code in HOPELESS:
                 self._lose(failure)
                 self.days.spoiled.update(*(unit.days for unit in errand.units))
                 return
@@ -192,7 +197,8 @@ class PartitionRun:
             self._make_ready(job, again)
 
     def _lose(self, failure: TailraceError) -> None:
-        """Without its JVM a partition gets no further; what has been committed stays."""
+        """Without its JVM, or executors that can do the work, a partition gets no further; what is committed stays."""
+        self.ready.clear()
         if all(trouble.code != failure.code for trouble in self.report.troubles):
             message = f"{failure.message}; the next run collects what was not committed"
             self.report.troubles.append(Trouble(self.report.name, message, failure.code, failure.hint))

@@ -150,7 +150,7 @@ class Publisher:
             files, duplicates = list(committed.files), committed.duplicates
         self._told_stored([o.uri for _, _, result in done for o in result.outcomes if o.is_final])
         for _, unit, result in done:
-            self._count(unit, result.outcomes, duplicates)
+            self._count(unit, result, duplicates)
         self.report.files += len(files)
         self.report.bytes += sum(f.size for f in files)
         self._note_days(f.day for f in files)
@@ -226,15 +226,15 @@ class Publisher:
             self.telling.revived(committed.revived)
         return committed
 
-    def _count(self, unit: Unit, outcomes: list[Outcome], duplicates: Mapping[str, int]) -> None:
+    def _count(self, unit: Unit, result: UnitResult, duplicates: Mapping[str, int]) -> None:
         report = self.report
-        for artifact, outcome in zip(unit.artifacts, outcomes, strict=True):
+        for artifact, outcome in zip(unit.artifacts, result.outcomes, strict=True):
             report.done += 1
             report.done_bytes += artifact.unread
             outcome.counts.duplicates = duplicates.get(artifact.key, 0)
             outcome.counts.stored -= outcome.counts.duplicates
             report.counts.add(outcome.counts)
-            self.telling.outcome(artifact, outcome)
+            self.telling.outcome(artifact, outcome, result.host)
 
     def _note_days(self, days: Iterable[date]) -> None:
         self.days.update(days)

@@ -56,7 +56,7 @@ class ReplayOptions:
 
     sought: Sought = field(default_factory=Sought)
     command: str = "tailrace quarantine replay"
-    cores: int = 2
+    cores: Callable[[], int] = lambda: 2
     dry_run: bool = False
 
 
@@ -125,7 +125,7 @@ class Replay:
         try:
             self._check_unchanged(plan.ledger, writer.ledger())
             rewriting = self._rewriting(plan)
-            alone, again = self._work(plan, rewriting, run, {})
+            alone, again = self._work(plan, rewriting, run, {"noted": writer.noted})
             reached("replayed")
             replayed = Replayed(self.spec, plan.known, rewriting.tried, self.report)
             change = replayed.change(writer, alone, again, rewriting.lifted)
@@ -220,9 +220,9 @@ class Replay:
         for item, window in items:
             by_window.setdefault(window, []).append(item)
         found: list[tuple[TimeRange, list[Unit]]] = []
-        number = 0
+        number, cores = 0, self.options.cores() if items else 1
         for window, some in by_window.items():
-            groups = plan_groups(some, self.options.cores, number)
+            groups = plan_groups(some, cores, number)
             units = [unit for group in groups for unit in group.units]
             number += len(units)
             found.append((window, units))

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import logging
 import os
 import signal
-import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import SparkError
+from tailrace.pipeline.connect import check_packages, is_remote, ship
+from tailrace.pipeline.described import release
 from tailrace.pipeline.failure import spark_failure
-from tailrace.pipeline.jvm import Driver
+from tailrace.pipeline.jvm import Driver, workers_python
 from tailrace.pipeline.options import SessionOptions, Settings, settle
 
 if TYPE_CHECKING:
@@ -30,6 +30,10 @@ _running: Driver | None = None
 def start_driver(options: SessionOptions) -> Driver | None:
     """Start the JVM while other work goes on; None when none is needed (remote, or running already)."""
     settings = settle(options)
+    if settings.environment is not None:
+        from tailrace.pipeline.packing import check_fits
+
+        check_fits(settings.environment)
     if settings.remote is not None or "PYSPARK_GATEWAY_PORT" in os.environ or _running is not None:
         return None
     return Driver.launch(settings)
@@ -42,33 +46,46 @@ def open_session(options: SessionOptions, driver: Driver | None = None) -> Spark
     _import_early()
     from pyspark.sql import SparkSession
 
-    settings = settle(options)
+    settings = settle(options, given=_given_by_submit())
     active = SparkSession.getActiveSession() if settings.remote is None else None
     if active is not None:
         return active
     environment: dict[str, str | None] = {}
     if settings.remote is None:
         environment["SPARK_REMOTE"] = None
-        environment["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+        environment["PYSPARK_PYTHON"] = workers_python(settings)
         if "PYSPARK_GATEWAY_PORT" not in os.environ:
             driver = driver or _running or Driver.launch(settings)
             gateway = driver.join()
             environment["PYSPARK_GATEWAY_PORT"] = str(gateway.port)
             environment["PYSPARK_GATEWAY_SECRET"] = gateway.secret
     else:
-        _check_connect()
+        check_packages()
     with _environment(environment), _own_interrupts():
         spark = _build(settings)
     _quieten_accumulators()
+    if settings.remote is not None and settings.environment is not None:
+        ship(spark, settings.environment)
     _running = driver
     return spark
+
+
+def _given_by_submit() -> dict[str, str]:
+    """Settings of `spark-submit`, which has started this process: its master among them."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return {}
+    from pyspark import SparkConf, SparkContext
+
+    SparkContext._ensure_initialized()
+    return dict(SparkConf().getAll())
 
 
 def close_session(spark: SparkSession, patience: float | None = None) -> None:
     """End a session that `open_session` made; one that it found stays open. With `patience` the JVM is waited for."""
     global _running
+    release()
     if _running is None:
-        if _is_remote(spark):
+        if is_remote(spark):
             spark.stop()
         return
     driver, _running = _running, None
@@ -137,27 +154,6 @@ def _silence() -> None:
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:
     return "py4j" not in record.pathname
-
-
-def _check_connect() -> None:
-    missing = [m for m in ("grpc", "grpc_status", "pandas", "google.rpc", "zstandard") if not _importable(m)]
-    if missing:
-        raise SparkError(
-            f"Spark Connect needs Python packages that are not installed: {', '.join(missing)}",
-            code="spark.connect-packages",
-            hint="python -m pip install grpcio grpcio-status googleapis-common-protos pandas zstandard",
-        )
-
-
-def _importable(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
-
-
-def _is_remote(spark: SparkSession) -> bool:
-    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 @contextlib.contextmanager

@@ -2,71 +2,79 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator, Sequence
+import socket
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
-import pyarrow as pa
 
 from tailrace.pipeline.job import Job, Unit, UnitResult
+from tailrace.pipeline.surroundings import check_lake
+from tailrace.pipeline.tasks import run_tasks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from tailrace.pipeline.merging import MergedUnit, MergeUnit
 
-_RESULT = "result binary"
-Do = Callable[[int, bool], bytes]
-"Number of the piece, and whether Spark had begun it before, on a machine that it lost → what came of it."
-
 
 def run_units(spark: SparkSession, job: Job, units: tuple[Unit, ...]) -> list[UnitResult]:
     """Reads a group of days and gives back what each unit wrote; no user data passes through the driver."""
-
-    def read(number: int, retried: bool) -> bytes:
-        from tailrace.pipeline.unit import run_unit
-
-        result = run_unit(job, units[number])
-        result.retried = retried
-        return msgspec.msgpack.encode(result)
-
     decode = msgspec.msgpack.Decoder(UnitResult).decode
-    return [decode(result) for result in _in_tasks(spark, len(units), read)]
+    return [decode(answer) for answer in run_tasks(spark, _reading(job, units), _read, job, units)]
 
 
 def run_merges(spark: SparkSession, tasks: Sequence[Sequence[MergeUnit]]) -> list[list[MergedUnit]]:
     """Writes files anew; the units of a task one after the other."""
     from tailrace.pipeline.merging import MergedUnit
 
-    # Each by itself: a task need not unpack what the others do.
-    packed = [pickle.dumps(list(units)) for units in tasks]
-
-    def merge(number: int, retried: bool) -> bytes:
-        from tailrace.pipeline.merging import run_merges
-
-        results = [run_merges(unit) for unit in pickle.loads(packed[number])]
-        for result in results:
-            result.retried = retried
-        return msgspec.msgpack.encode(results)
-
     decode = msgspec.msgpack.Decoder(list[MergedUnit]).decode
-    return [decode(result) for result in _in_tasks(spark, len(tasks), merge)]
+    return [decode(answer) for answer in run_tasks(spark, _merging(tasks), _merge, None, tasks)]
 
 
-def _in_tasks(spark: SparkSession, count: int, do: Do) -> list[bytes]:
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
+def _read(job: Job, unit: Unit) -> bytes:
+    """In a task."""
+    from tailrace.pipeline.unit import run_unit
 
-        task = TaskContext.get()
-        retried = task is not None and task.attemptNumber() > 0
-        # The tasks are the parallelism: Arrow's own threads would only fight over the cores.
-        pa.set_cpu_count(1)
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield pa.record_batch({"result": pa.array([do(number, retried)], pa.binary())})
+    check_lake(job.noted, job.run)
+    result = run_unit(job, unit)
+    result.retried = _retried()
+    result.host = socket.gethostname()
+    return msgspec.msgpack.encode(result)
 
-    # One partition per piece: `range` makes exactly that, repartitioning rows by hash would not.
-    frame = spark.range(0, count, 1, count).mapInArrow(work, _RESULT)
-    results: list[bytes] = frame.toArrow().column("result").to_pylist()
-    return results
+
+def _merge(_: None, units: Sequence[MergeUnit]) -> bytes:
+    """In a task."""
+    from tailrace.pipeline.merging import run_merges
+
+    results = []
+    for unit in units:
+        check_lake(unit.noted, unit.shape.run)
+        result = run_merges(unit)
+        result.retried = _retried()
+        results.append(result)
+    return msgspec.msgpack.encode(results)
+
+
+def _retried() -> bool:
+    from pyspark import TaskContext
+
+    task = TaskContext.get()
+    return task is not None and task.attemptNumber() > 0
+
+
+def _reading(job: Job, units: tuple[Unit, ...]) -> str:
+    """As a person reads it in Spark's pages."""
+    days = sorted(day for unit in units for day in unit.days if day is not None)
+    span = f" {days[0]}" + (f" to {days[-1]}" if days[-1] != days[0] else "") if days else ""
+    artifacts = sum(len(unit.artifacts) for unit in units)
+    what = "artifact" if artifacts == 1 else "artifacts"
+    return f"tailrace {job.table.name}.{job.partition}{span}: {artifacts:,} {what} (run {job.run})"
+
+
+def _merging(tasks: Sequence[Sequence[MergeUnit]]) -> str:
+    units = [unit for task in tasks for unit in task]
+    names = sorted({f"{unit.shape.table}.{unit.shape.partition}" for unit in units})
+    others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
+    files = sum(len(merge.files) for unit in units for merge in unit.merges)
+    return f"tailrace compact {names[0]}{others}: {files:,} files"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 
 from tailrace.core import Artifact
@@ -9,8 +10,10 @@ from tailrace.lake.ledger import Known
 from tailrace.pipeline.job import LOSES, Outcome
 from tailrace.pipeline.report import PartitionReport, Trouble
 from tailrace.sources.base import GONE
+from tailrace.sources.file import is_as_listed
 
 SHRUNK = "data.shrunk-artifact"
+NOT_SHARED = "source.not-shared"
 OTHER_CONTENT = "data.other-content"
 
 
@@ -19,12 +22,12 @@ class Telling:
 
     def __init__(self, report: PartitionReport, known: Mapping[str, Known]) -> None:
         self.report, self.known = report, known
-        self.shrunk = 0
+        self.shrunk = self.unshared = 0
 
-    def outcome(self, artifact: Artifact, outcome: Outcome) -> None:
-        """What has become of an artifact."""
+    def outcome(self, artifact: Artifact, outcome: Outcome, host: str | None = None) -> None:
+        """What has become of an artifact, on that machine."""
         if outcome.status == "later":
-            self._missed(artifact, outcome)
+            self._missed(artifact, outcome, host)
         elif outcome.status != "ok":
             self._trouble(artifact, outcome)
         self._shrunk(artifact, outcome)
@@ -50,17 +53,29 @@ class Telling:
         message = f"{what} held duplicates of rows that are gone now; the next run reads them again"
         self.report.advice.append(Trouble(self.report.name, message, "data.duplicates-return"))
 
-    def _missed(self, artifact: Artifact, outcome: Outcome) -> None:
+    def _missed(self, artifact: Artifact, outcome: Outcome, host: str | None) -> None:
         """Rotation takes files away at any time; whoever deleted one should know that it was not read."""
         if outcome.code == LOSES:
             self.report.kept += 1
             message = f"{outcome.reason}; they are kept, and nothing new of it was stored"
             hint = "mend the configuration; if it is meant so, `tailrace collect --overwrite` reads the range again"
             self.report.troubles.append(Trouble(artifact.location, message, LOSES, hint))
-        if outcome.code == GONE:
+        elif host not in (None, socket.gethostname()) and is_as_listed(artifact):
+            self._unshared(artifact, str(host))
+        elif outcome.code == GONE:
             message = "no such file any more: renamed or deleted after it was listed, and not read"
             hint = "if it was renamed, the next run reads it"
             self.report.advice.append(Trouble(artifact.location, message, GONE, hint))
+
+    def _unshared(self, artifact: Artifact, host: str) -> None:
+        """The file lies here as it was listed, so it is the machine that does not see it, or sees another."""
+        self.unshared += 1
+        more = f" and {self.unshared - 1:,} more files" if self.unshared > 1 else ""
+        message = f"{host} does not see this file{more} as it is here; nothing of it was stored"
+        if self.unshared == 1:
+            hint = "files have to lie on a disk that all machines of the cluster share, or in a bucket"
+            self.report.troubles.append(Trouble(artifact.location, message, NOT_SHARED, hint))
+        next(trouble for trouble in self.report.troubles if trouble.code == NOT_SHARED).message = message
 
     def _trouble(self, artifact: Artifact, outcome: Outcome) -> None:
         failed = outcome.status == "failed"

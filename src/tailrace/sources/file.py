@@ -161,6 +161,15 @@ def is_there(uri: str, node: str | None) -> bool:
         return False
 
 
+def is_as_listed(artifact: Artifact) -> bool:
+    """Does the file lie there as it was listed?"""
+    try:
+        status = os.stat(_path_of(artifact.uri))
+    except OSError:
+        return False
+    return (str(status.st_ino), version_of(status)) == (artifact.node, artifact.version)
+
+
 def version_of(status: os.stat_result) -> str:
     """Another one whenever a file was written to."""
     return f"{status.st_size}-{status.st_mtime_ns}"

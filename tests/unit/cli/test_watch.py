@@ -46,6 +46,9 @@ class NoSpark:
         if self.broken is not None:
             raise self.broken
 
+    def cores(self) -> int:
+        return 2
+
     def share(self) -> None: ...
 
     def revive(self) -> None: ...

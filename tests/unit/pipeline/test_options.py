@@ -31,9 +31,9 @@ def test_flags_win_over_environment() -> None:
 def test_clusters_keep_their_own_settings() -> None:
     settings = settle(SessionOptions(master="spark://a:7077"), {})
     assert not settings.local
-    assert not settings.direct
+    assert settings.direct
     assert "spark.driver.host" not in settings.conf
-    assert "spark.python.daemon.module" not in settings.conf
+    assert not settle(SessionOptions(master="yarn"), {}).direct
 
 
 @pytest.mark.parametrize(
