@@ -14,6 +14,9 @@ from tailrace.formats.duck import answers
 
 STORED = pa.timestamp("us")
 _PER_SECOND = {"epoch_s": 1, "epoch_ms": 1_000, "epoch_us": 1_000_000, "epoch_ns": 1_000_000_000}
+_MAGNITUDES = ((3e11, 1_000), (3e14, 1_000_000), (3e17, 1_000_000_000))
+"Above so much a count is of a smaller unit; how many of it make a second."
+_DIGITS = 18
 _FIRST = -62_135_596_800_000_000  # 0001-01-01
 _LAST = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 _WORDS = pa.array(["infinity", "-infinity", "epoch"])  # times for DuckDB, not for a log
@@ -121,19 +124,33 @@ def _epochs(values: pa.Array, spelled: str) -> pa.Array:
         return _written_epochs(values, spelled)
     if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
         return pa.nulls(len(values), STORED)
-    if spelled != "epoch":
-        return _scaled(values, _PER_SECOND[spelled])
+    return _scaled(values, _PER_SECOND[spelled]) if spelled != "epoch" else _by_magnitude(values)
+
+
+def _by_magnitude(values: pa.Array) -> pa.Array:
+    """The unit shows in the magnitude: up to the year 9999 seconds stay below 3e11, and so on up by thousands."""
+    extremes = pc.min_max(values).as_py()
+    if extremes["min"] is None:
+        return pa.nulls(len(values), STORED)
+    least, greatest = float(extremes["min"]), float(extremes["max"])
+    if least >= 0 and _unit(least) == _unit(greatest):
+        return _scaled(values, _unit(greatest))
     size = pc.abs(values.cast(pa.float64(), safe=False))
-    # The unit shows in the magnitude: up to the year 9999 seconds stay below 3e11, and so on up by thousands.
     times = _scaled(values, 1)
-    for unit, above in ((1_000, 3e11), (1_000_000, 3e14), (1_000_000_000, 3e17)):
-        if pc.any(pc.greater(size, above)).as_py():
-            times = pc.if_else(pc.greater(size, above), _scaled(values, unit), times)
+    for above, unit in _MAGNITUDES:
+        times = pc.if_else(pc.greater(size, above), _scaled(values, unit), times)
     return times
+
+
+def _unit(value: float) -> int:
+    return next((unit for above, unit in reversed(_MAGNITUDES) if value > above), 1)
 
 
 def _written_epochs(texts: pa.Array, spelled: str) -> pa.Array:
     """Where the unit is not declared, the writer may choose, and many let it be a date as well."""
+    numbers = _whole_numbers(texts)
+    if numbers is not None:
+        return _epochs(numbers, spelled)
     whole = pc.match_substring_regex(texts, r"^-?[0-9]{1,18}$")
     times = _epochs(pc.if_else(whole, texts, None).cast(pa.int64()), spelled)
     if pc.all(whole).as_py():
@@ -147,6 +164,21 @@ def _written_epochs(texts: pa.Array, spelled: str) -> pa.Array:
     if spelled != "epoch":
         return times
     return pc.coalesce(times, parse_times(pc.if_else(times.is_null(), texts, None), None))
+
+
+def _whole_numbers(texts: pa.Array) -> pa.Array | None:
+    """Read by Arrow, which takes a tenth of the time; None where one is no number, has many digits or may be hex."""
+    _, places, data = texts.buffers()
+    if data is None or not pa.types.is_string(texts.type):
+        return None
+    offsets = np.frombuffer(places, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    held = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]]
+    if np.diff(offsets).max() > _DIGITS or (held > ord("9")).any():
+        return None
+    try:
+        return texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
 
 
 def _scaled(values: pa.Array, per_second: int) -> pa.Array:

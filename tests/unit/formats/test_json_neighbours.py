@@ -50,7 +50,7 @@ def decoded(records: list[dict[str, Any]], fmt: Json | Jsonl) -> list[Any]:
     return found
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 @given(st.lists(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=5), min_size=2, max_size=6))
 def test_together_as_alone(records: list[dict[str, Any]]) -> None:
     assert decoded(records, Jsonl()) == [row for record in records for row in decoded([record], Jsonl())]
@@ -59,7 +59,7 @@ def test_together_as_alone(records: list[dict[str, Any]]) -> None:
 REST = st.dictionaries(st.sampled_from(["x", 'q"', "é", "inner"]), VALUES, max_size=3)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=10)
 @given(st.lists(REST, min_size=1, max_size=4))
 def test_fields_without_a_column(records: list[dict[str, Any]]) -> None:
     """Once they are learned they are put together in other ways."""

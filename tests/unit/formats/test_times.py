@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tailrace.formats.times import parse_times
@@ -95,6 +95,29 @@ def test_epoch_without_a_unit_takes_dates_too() -> None:
     wanted = [datetime(2024, 5, 1, 10)] * 4 + [None, None]
     assert parse_times(given, "epoch").to_pylist() == wanted
     assert parse_times(given, "epoch_s").to_pylist()[2] is None
+
+
+@settings(deadline=None, max_examples=25)
+@pytest.mark.parametrize("unit", ["epoch", "epoch_s", "epoch_ms", "epoch_ns"])
+@given(
+    st.lists(
+        st.none()
+        | st.integers(-(10**19), 10**19)
+        | st.integers(0, 19).flatmap(lambda n: st.integers(10**n - 3, 10**n + 3))
+        | st.sampled_from([3 * 10**11, 3 * 10**14, 3 * 10**17, -(3 * 10**11) - 1]),
+        min_size=2,
+        max_size=5,
+    ),
+    st.sampled_from(["", "0x10", "1.5", "2024-05-01T10:00:00Z", " 1", "+1", "007", "-", None]),
+)
+def test_epochs_do_not_depend_on_each_other(unit: str, counts: list[int | None], odd: str | None) -> None:
+    texts = [None if count is None else str(count) for count in counts]
+    for several in (texts, [*texts, odd]):
+        alone = [parse_times(pa.array([text], pa.string()), unit)[0].as_py() for text in several]
+        assert parse_times(pa.array(several, pa.string()), unit).to_pylist() == alone
+    fitting = [count if count is not None and abs(count) < 2**63 else None for count in counts]
+    alone = [parse_times(pa.array([count], pa.int64()), unit)[0].as_py() for count in fitting]
+    assert parse_times(pa.array(fitting, pa.int64()), unit).to_pylist() == alone
 
 
 def test_letters_of_a_time_may_be_small() -> None:
