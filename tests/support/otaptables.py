@@ -39,9 +39,11 @@ def told_by_tables(base: Path) -> Told:
     return told
 
 
-def simple(
-    resource: str, bodies: list[str], *, attributes: bool = True, time: int = 1_790_000_040_000_000_000
-) -> Request:
+START = 1_790_000_040_000_000_000
+"A whole minute."
+
+
+def simple(resource: str, bodies: list[str], *, attributes: bool = True, time: int = START) -> Request:
     """A request of one resource and scope."""
     records = [
         {

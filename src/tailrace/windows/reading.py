@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -29,33 +29,43 @@ class Part:
     "Logs whose resource and scope cannot be told."
 
 
-def read_parts(base: Place) -> Iterator[Part]:
-    """All logs, in the order of writing within a partition.
+def read_parts(base: Place, wanted: Collection[str] | None = None) -> Iterator[Part]:
+    """All logs, or those of files by name, in the order of writing within a partition.
 
     Logs are listed before attributes: whoever sees a file of logs sees all their attributes.
     """
     logs = sorted(list_table(base, "logs"), key=lambda file: (file.part_id, file.created_ms, file.name))
-    attributes = {name: _with_footers(base, list_table(base, name)) for name in ATTRIBUTES}
+    chosen = {file.part_id for file in logs if wanted is None or file.name in wanted}
+    attributes = {
+        name: [(file, read_footer(base, file)) for file in list_table(base, name) if file.part_id in chosen]
+        for name in ATTRIBUTES
+    }
     for part_id, files in groupby(logs, key=lambda file: file.part_id):
-        held = {name: [pair for pair in attributes[name] if pair[0].part_id == part_id] for name in ATTRIBUTES}
-        yield from _read_partition(base, part_id, list(files), held)
+        if part_id in chosen:
+            held = {name: [pair for pair in attributes[name] if pair[0].part_id == part_id] for name in ATTRIBUTES}
+            yield from _read_partition(base, part_id, list(files), held, wanted)
 
 
 Held = dict[str, list[tuple[OtapFile, Footer]]]
 
 
-def _with_footers(base: Place, files: Iterable[OtapFile]) -> list[tuple[OtapFile, Footer]]:
-    return [(file, read_footer(base, file)) for file in files]
-
-
-def _read_partition(base: Place, part_id: str, files: list[OtapFile], held: Held) -> Iterator[Part]:
+def _read_partition(
+    base: Place, part_id: str, files: list[OtapFile], held: Held, wanted_files: Collection[str] | None
+) -> Iterator[Part]:
     resolver: Resolver | None = None
     for file in files:
+        is_wanted = wanted_files is None or file.name in wanted_files
+        ours = read_footer(base, file).ours
+        if ours and not is_wanted:
+            continue
         logs, unresolved = read_file(base, file), 0
-        if not read_footer(base, file).ours:
+        if not ours:
+            # What is certain in a file depends on those that were written before it.
             resolver = resolver or _resolver(base, held)
             found = resolver.resolve(logs)
             logs, unresolved = found.logs, found.unresolved
+        if not is_wanted:
+            continue
         resources, scopes = struct_ids(logs, "resource"), struct_ids(logs, "scope")
         wanted = {
             "log_attrs": _range(logs["id"]),

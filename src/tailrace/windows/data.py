@@ -1,0 +1,156 @@
+"""The rows of one window: tables for SQL, and the same rows ready to be written again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.windows.batches import filled, struct_ids
+from tailrace.windows.reading import Part
+from tailrace.windows.schema import ATTRS, LOGS, RESOURCE, SCOPE, Tables
+
+Ids = npt.NDArray[np.int64]
+_FILE_BITS, _ROW_BITS = 35, 28
+
+
+@dataclass(frozen=True, slots=True)
+class WindowData:
+    """What a window's query sees, and what its result is put together from."""
+
+    logs: pa.Table
+    log_attrs: pa.Table
+    resource_attrs: pa.Table
+    scope_attrs: pa.Table
+    source: Tables
+    "The same rows under ids of their own: those of logs are row numbers."
+    undated: int
+    "Logs without any time."
+    unresolved: int
+
+
+def load(parts: Iterable[Part], start: int, end: int, *, keep_undated: bool = True) -> WindowData:
+    """The logs whose time is in `[start, end)`, in nanoseconds.
+
+    A log without a time of its own has the one at which it was observed; without either, that of its file.
+    """
+    gathered = _Gathered()
+    for part in parts:
+        times, undated = effective_times(part, keep_undated)
+        inside = (times >= start) & (times < end)
+        gathered.undated += int((undated & inside).sum())
+        if inside.any():
+            gathered.add(part, times, inside)
+    return gathered.done()
+
+
+def effective_times(part: Part, keep_undated: bool) -> tuple[Ids, npt.NDArray[np.bool_]]:
+    """When each log happened, -1 for never, and which have no time at all."""
+    logs = part.tables.logs
+    times, observed = (filled(logs[name].cast(pa.int64())) for name in ("time_unix_nano", "observed_time_unix_nano"))
+    times = np.where(times == 0, observed, times)
+    undated = times <= 0
+    return np.where(undated, part.file.created_ms * 1_000_000 if keep_undated else -1, times), undated
+
+
+def synthetic_ids(name: str, count: int) -> Ids:
+    """Ids for logs that have none: negative, the same whatever files are listed beside theirs."""
+    if count > 1 << _ROW_BITS:
+        raise ValueError(f"{name} has more than {1 << _ROW_BITS} rows")
+    digest = hashlib.blake2b(name.rpartition("/")[2].encode(), digest_size=8).digest()
+    file = int.from_bytes(digest, "big") & ((1 << _FILE_BITS) - 1)
+    return -1 - ((file << _ROW_BITS) | np.arange(count, dtype=np.int64))
+
+
+class _Gathered:
+    """Parts put together under ids that no two of them share."""
+
+    def __init__(self) -> None:
+        self.undated = self.unresolved = 0
+        self._views: dict[str, list[pa.Table]] = {"logs": [], "log_attrs": [], "resource_attrs": [], "scope_attrs": []}
+        self._source: dict[str, list[pa.Table]] = {name: [] for name in self._views}
+        self._rows = 0
+        self._next = {"resource": 0, "scope": 0}
+
+    def add(self, part: Part, times: Ids, inside: npt.NDArray[np.bool_]) -> None:
+        logs = part.tables.logs
+        own = filled(logs["id"])
+        ids = np.where(own < 0, synthetic_ids(part.file.name, len(own)), own)[inside]
+        chosen = logs.filter(pa.array(inside))
+        self.unresolved += int((struct_ids(chosen, "resource") < 0).sum()) if part.unresolved else 0
+        self._add_logs(part.part_id, chosen, ids, own[inside], times[inside])
+        self._add_attributes("log_attrs", part, own[inside], self._rows + np.arange(len(ids)))
+        for kind in ("resource", "scope"):
+            known = np.unique(struct_ids(chosen, kind))
+            known = known[known >= 0]
+            self._add_attributes(f"{kind}_attrs", part, known, known + self._next[kind])
+            self._next[kind] += int(known.max(initial=-1)) + 1
+        self._rows += len(ids)
+
+    def _add_logs(self, part_id: str, logs: pa.Table, ids: Ids, own: Ids, times: Ids) -> None:
+        columns = {name: logs[name] for name in LOGS.names}
+        columns |= {"id": pa.array(self._rows + np.arange(len(logs)), pa.uint32())}
+        view = {
+            "_part_id": pa.array([part_id]).take(pa.array(np.zeros(len(logs), np.int64))),
+            **{name: logs[name] for name in LOGS.names},
+            "id": pa.array(ids),
+            "otap_id": pa.array(own, mask=own < 0),
+            "timestamp_unix_nano": pa.array(times),
+        }
+        for name in ("time_unix_nano", "observed_time_unix_nano"):
+            view[name] = logs[name].cast(pa.int64())
+        for kind, struct in (("resource", RESOURCE), ("scope", SCOPE)):
+            local = struct_ids(logs, kind)
+            view[f"{kind}_id"] = pa.array(local, mask=local < 0)
+            array = logs[kind].combine_chunks()
+            moved = pa.array(local + self._next[kind], mask=local < 0).cast(pa.uint32())
+            inner = [moved, *(pc.struct_field(array, [n]) for n in range(1, struct.num_fields))]
+            columns[kind] = pa.StructArray.from_arrays(inner, fields=list(struct))
+        self._views["logs"].append(pa.table(view))
+        self._source["logs"].append(pa.table([columns[name] for name in LOGS.names], schema=LOGS))
+
+    def _add_attributes(self, name: str, part: Part, parents: Ids, numbers: Ids) -> None:
+        """Those of these parents, for SQL as they are and for writing under other numbers."""
+        table = part.tables.of(name)
+        order = np.argsort(parents, kind="stable")
+        held = filled(table["parent_id"])
+        places = np.searchsorted(parents[order], held)
+        found = places < len(order)
+        found[found] = parents[order][places[found]] == held[found]
+        found &= held >= 0
+        chosen = table.filter(pa.array(found))
+        moved = pa.array(numbers[order][places[found]], pa.uint32())
+        self._source[name].append(chosen.set_column(0, ATTRS.field(0), moved))
+        part_ids = pa.array([part.part_id]).take(pa.array(np.zeros(len(chosen), np.int64)))
+        view = chosen.set_column(0, "parent_id", pa.array(held[found])).append_column("_part_id", part_ids)
+        self._views[name].append(view)
+
+    def done(self) -> WindowData:
+        logs, log_attrs, resource_attrs, scope_attrs = (_joined(tables, name) for name, tables in self._views.items())
+        source = Tables(*(pa.concat_tables([_EMPTY[name], *self._source[name]]) for name in self._source))
+        return WindowData(logs, log_attrs, resource_attrs, scope_attrs, source, self.undated, self.unresolved)
+
+
+def _joined(tables: list[pa.Table], name: str) -> pa.Table:
+    return pa.concat_tables([VIEW_SCHEMAS[name].empty_table(), *tables])
+
+
+_EMPTY = {
+    "logs": LOGS.empty_table(), **dict.fromkeys(("log_attrs", "resource_attrs", "scope_attrs"), ATTRS.empty_table())
+}  # fmt: skip
+_BIG = pa.int64()
+_VIEW_ATTRS = pa.schema([pa.field("parent_id", _BIG), *list(ATTRS)[1:], pa.field("_part_id", pa.string())])
+_RETYPED = {"id": _BIG, "time_unix_nano": _BIG, "observed_time_unix_nano": _BIG}
+_VIEW_LOGS = pa.schema(
+    [
+        pa.field("_part_id", pa.string()),
+        *(pa.field(field.name, _RETYPED.get(field.name, field.type)) for field in LOGS),
+        *(pa.field(name, _BIG) for name in ("otap_id", "timestamp_unix_nano", "resource_id", "scope_id")),
+    ]
+)
+VIEW_SCHEMAS = {"logs": _VIEW_LOGS, **dict.fromkeys(("log_attrs", "resource_attrs", "scope_attrs"), _VIEW_ATTRS)}

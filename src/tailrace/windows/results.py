@@ -1,0 +1,79 @@
+"""From a query's answer to the logs that it selects: which they are, and which attributes they have now.
+
+An answer with `_part_id` and `parent_id` selects logs; any other is a report. Where it has `type` and all columns of
+values, its rows are the attributes. Where it has fewer, attributes stay as they are, and rows of the answer that differ
+from them take their place or are added.
+"""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tailrace.windows.data import WindowData
+from tailrace.windows.engine import RESULT
+from tailrace.windows.schema import ATTRS, PART_ID, VALUE_FIELDS, Tables
+
+_VALUES = tuple(field.name for field in VALUE_FIELDS[1:])
+_TYPE_OF = {"str": 1, "int": 2, "double": 3, "bool": 4, "ser": 5, "bytes": 7}
+_CASTS = {
+    "type": "UTINYINT", "str": "VARCHAR", "int": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN", "bytes": "BLOB",
+    "ser": "BLOB",
+}  # fmt: skip
+
+
+def is_report(answer: pa.Table) -> bool:
+    return not {PART_ID, "parent_id"} <= set(answer.column_names)
+
+
+def selected(connection: duckdb.DuckDBPyConnection, answer: pa.Table, data: WindowData) -> Tables:
+    """The logs that an answer selects, whole; the answer is a table of the connection."""
+    rows = pa.table({PART_ID: data.logs[PART_ID], "id": data.logs["id"], "row": data.source.logs["id"]})
+    connection.register("window_rows", rows)
+    connection.execute(
+        f"""CREATE OR REPLACE TEMP TABLE selected AS SELECT r._part_id, r.id, r.row FROM window_rows AS r
+        WHERE EXISTS (FROM {RESULT} AS a WHERE a._part_id = r._part_id AND a.parent_id = r.id)"""
+    )
+    order: pa.Table = connection.execute("SELECT row FROM selected ORDER BY row").to_arrow_table()
+    chosen = data.source.logs.take(order["row"])
+    names = set(answer.column_names)
+    whole = {"key", "type", *_VALUES} <= names
+    attributes = connection.execute(_WHOLE if whole else _overlaid(names)).to_arrow_table()
+    return Tables(chosen, _attributes(attributes), data.source.resource_attrs, data.source.scope_attrs)
+
+
+def _attributes(found: pa.Table) -> pa.Table:
+    typed = pa.table([found[field.name].cast(field.type) for field in ATTRS], schema=ATTRS)
+    return typed.take(pc.sort_indices(typed["parent_id"]))
+
+
+_LISTED = ", ".join(f"CAST(a.{name} AS {kind}) AS {name}" for name, kind in _CASTS.items())
+_WHOLE = f"""SELECT s.row AS parent_id, a.key, {_LISTED} FROM {RESULT} AS a
+    JOIN selected AS s ON s._part_id = a._part_id AND s.id = a.parent_id WHERE a.key IS NOT NULL"""
+
+
+def _overlaid(names: set[str]) -> str:
+    """Attributes of the selected logs, with the rows of the answer that say something else."""
+    told = [name for name in _VALUES if name in names]
+    if "key" not in names or not told:
+        return f"""SELECT s.row AS parent_id, a.key, {_LISTED} FROM log_attrs AS a
+            JOIN selected AS s ON s._part_id = a._part_id AND s.id = a.parent_id"""
+    equal = " AND ".join(f"(a.{name} IS NULL OR a.{name} IS NOT DISTINCT FROM o.{name})" for name in told)
+    kinds = " ".join(f"WHEN a.{name} IS NOT NULL THEN {_TYPE_OF[name]}" for name in told)
+    kind = f"CASE {kinds} ELSE 0 END"
+    if "type" in names:
+        kind = f"coalesce(a.type, {kind})"
+    values = ", ".join(
+        f"CAST({f'a.{name}' if name in told else 'NULL'} AS {_CASTS[name]}) AS {name}" for name in _VALUES
+    )
+    return f"""WITH changed AS (
+        SELECT DISTINCT ON (s.row, a.key) s._part_id, s.id, s.row, a.key, CAST({kind} AS UTINYINT) AS type, {values}
+        FROM {RESULT} AS a JOIN selected AS s ON s._part_id = a._part_id AND s.id = a.parent_id
+        WHERE a.key IS NOT NULL AND NOT EXISTS (FROM log_attrs AS o
+            WHERE o._part_id = a._part_id AND o.parent_id = a.parent_id AND o.key = a.key AND {equal})
+        ORDER BY ALL)
+    SELECT s.row AS parent_id, a.key, {_LISTED} FROM log_attrs AS a
+        JOIN selected AS s ON s._part_id = a._part_id AND s.id = a.parent_id
+        WHERE NOT EXISTS (FROM changed AS c WHERE c.row = s.row AND c.key = a.key)
+    UNION ALL SELECT row, key, type, {", ".join(_VALUES)} FROM changed"""

@@ -1,0 +1,168 @@
+"""Weighted sampling as SQL: the same rows, bit for bit, from Spark and DuckDB, however the rows are spread.
+
+Priority sampling (Duffield, Lund, Thorup 2007). Every item has a number u between 0 and 1 that is made from its
+identity and the seed, and a rank u / weight. The k smallest ranks are kept; τ is the next one. An item then stands for
+max(weight, 1/τ), which is unbiased for every sum over every subset that was chosen without looking at u. With k items
+or fewer there is no τ, and every item stands for its own weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+LARGEST = 99_999
+"Engines keep one more, and Spark's `min_by` at most 100,000."
+_MASK = 2**32 - 1
+_FACTORS = (569420461, 1935289751)
+PREFIX = "wrs_"
+"Of the columns that the sampler adds to its input."
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How items are drawn."""
+
+    seed: int = 0
+    invalid_weight: str = "one"
+    "`one`: a weight that is not finite and positive counts as 1; `drop`: its item is left out; `fail`: it is an error."
+    uniform: bool = False
+    "Do all weights count as 1?"
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How an engine writes what the two write differently."""
+
+    name: str
+    xor: str
+    shift: str
+    hexadecimal: str
+    "A whole number from the first digits of a text."
+    text: str
+    is_text: str
+    infinity: str
+    double: str
+    struct_open: str
+    struct_pair: str
+    struct_close: str
+    fail: str
+    materialized: bool
+
+    def struct(self, pairs: list[tuple[str, str]]) -> str:
+        inner = ", ".join(self.struct_pair.format(name=name, value=value) for name, value in pairs)
+        return f"{self.struct_open}{inner}{self.struct_close}"
+
+
+DUCKDB = Dialect(
+    "duckdb", "xor({a}, {b})", "({a} >> {n})", "CAST('0x' || substr({a}, {start}, {size}) AS BIGINT)", "VARCHAR",
+    "typeof({a}) = 'VARCHAR'", "CAST('Infinity' AS DOUBLE)", "CAST({a} AS DOUBLE)", "{", "'{name}': {value}", "}",
+    "error('{message}')", True,
+)  # fmt: skip
+SPARK = Dialect(
+    "spark", "({a} ^ {b})", "shiftright({a}, {n})", "CAST(conv(substr({a}, {start}, {size}), 16, 10) AS BIGINT)",
+    "STRING", "typeof({a}) = 'string'", "double('Infinity')", "double({a})", "named_struct(", "'{name}', {value}", ")",
+    "raise_error('{message}')", False,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """`weighted_reservoir_sample(STRUCT(id, …, weight), k)`, its arguments as text of the engine."""
+
+    number: int
+    fields: tuple[tuple[str, str], ...]
+    "Name and expression of what identifies an item, its id first."
+    weight: str
+    part_id: str | None
+    size: int
+
+
+def widened(source: str, alias: str, call: Call, sampling: Sampling, dialect: Dialect) -> str:
+    """The input with weight and rank of every row.
+
+    One query around the other, a column each: where a column refers to another of the same query, DuckDB puts in the
+    whole of it, and what refers to itself twice in every step grows without bound. So it does where DuckDB moves
+    filters through them, hence the rows are taken first.
+    """
+    rows = f"{PREFIX}{call.number}_rows"
+    if dialect.materialized:
+        source = f"(WITH {rows} AS MATERIALIZED ({source}) SELECT * FROM {rows}) AS {alias}"
+    else:
+        source = f"({source}) AS {alias}"
+    for name, text in _columns(call, sampling, dialect):
+        source = f"(SELECT *, {text} AS {name} FROM {source}) AS {alias}"
+    return source
+
+
+def _columns(call: Call, sampling: Sampling, dialect: Dialect) -> list[tuple[str, str]]:
+    """What is added to the input, in order; later ones refer to earlier ones."""
+    found: list[tuple[str, str]] = []
+
+    def add(name: str, text: str) -> str:
+        found.append((f"{PREFIX}{call.number}_{name}", text))
+        return found[-1][0]
+
+    key = f"concat('{sampling.seed}', '|', {call.part_id or chr(39) * 2})"
+    salt = add("salt", f"md5({key})")
+    identity = call.fields[0][1]
+    whole = f"TRY_CAST({identity} AS BIGINT)"
+    hashed = dialect.hexadecimal.format(a=f"md5(CAST({identity} AS {dialect.text}))", start=1, size=15)
+    number = add("id", f"CASE WHEN {dialect.is_text.format(a=identity)} THEN {hashed} ELSE {whole} END")
+    lanes = []
+    for place, lane in enumerate(("a", "b")):
+        half = f"({dialect.shift.format(a=number, n=32)} & {_MASK})" if lane == "a" else f"({number} & {_MASK})"
+        salted = dialect.hexadecimal.format(a=salt, start=1 + 8 * place, size=8)
+        lanes.append(add(f"{lane}0", dialect.xor.format(a=half, b=salted)))
+    for turn in range(4):
+        mixed, other = lanes[turn % 2], lanes[(turn + 1) % 2]
+        for step, (shift, factor) in enumerate(zip((16, 15), _FACTORS, strict=True)):
+            folded = dialect.xor.format(a=mixed, b=dialect.shift.format(a=mixed, n=shift))
+            mixed = add(f"m{turn}{step}", f"(({folded} * {factor}) & {_MASK})")
+        mixed = add(f"x{turn}", dialect.xor.format(a=mixed, b=dialect.shift.format(a=mixed, n=15)))
+        lanes[turn % 2] = mixed
+        lanes[(turn + 1) % 2] = add(f"y{turn}", dialect.xor.format(a=other, b=mixed))
+    high, low = lanes
+    _ranked(call, sampling, dialect, add, f"({high} * 1048576 + {dialect.shift.format(a=low, n=12)})")
+    return found
+
+
+def _ranked(call: Call, sampling: Sampling, dialect: Dialect, add: Callable[[str, str], str], bits: str) -> None:
+    """Weight and rank."""
+    uniform = f"({dialect.double.format(a=bits)} + 0.5) / 4503599627370496.0"
+    one = dialect.double.format(a="1")
+    given = one if sampling.uniform else add("given", f"TRY_CAST({call.weight} AS DOUBLE)")
+    valid = f"({given} > 0 AND {given} < {dialect.infinity})"
+    otherwise = one
+    if sampling.invalid_weight == "drop":
+        otherwise = "NULL"
+    elif sampling.invalid_weight == "fail":
+        message = f"a weight of weighted_reservoir_sample is not finite and positive: {call.weight}"
+        failed = dialect.fail.format(message=message.replace("'", "''"))
+        otherwise = f"CASE WHEN {given} IS NULL THEN {one} ELSE CAST({failed} AS DOUBLE) END"
+    weight = add("w", f"CASE WHEN {valid} THEN {given} ELSE {otherwise} END")
+    add("r", f"({uniform}) / {weight}")
+
+
+def aggregate(call: Call, dialect: Dialect, over: str = "") -> str:
+    """A list of the items that were drawn, with what each stands for."""
+    at = f"{PREFIX}{call.number}_"
+    item = dialect.struct([*call.fields, ("input_weight", f"{at}w"), ("r", f"{at}r")])
+    order = dialect.struct([("r", f"{at}r"), ("id", call.fields[0][1])])
+    # An item whose rank is null is none: weights that are dropped have such ranks.
+    ranked = f"CASE WHEN {at}r IS NOT NULL THEN {order} END"
+    drawn = f"min_by({item}, {ranked}, {call.size + 1}){over}"
+    names = [name for name, _ in call.fields]
+    tau, one = ("get(a, {k}).r" if dialect.name == "spark" else "a[{k1}].r"), dialect.double.format(a="1")
+    tau = tau.format(k=call.size, k1=call.size + 1)
+    adjusted = f"greatest(x.input_weight, {one} / {tau})"
+    count = f"greatest({one}, {one} / ({tau} * x.input_weight))"
+    variance = f"coalesce(({one} / {tau}) * greatest({one} - {one}, {one} / {tau} - x.input_weight), {one} - {one})"
+    told = [(name, f"x.{name}") for name in (*names, "input_weight")]
+    value = dialect.struct([*told, ("adjusted_weight", adjusted), ("adjusted_count", count), ("variance", variance)])
+    element = dialect.struct([("value", value), ("adjusted_weight", adjusted)])
+    if dialect.name == "spark":
+        inner = f"a -> transform(slice(a, 1, {call.size}), x -> {element})"
+        return f"element_at(transform(array({drawn}), {inner}), 1)"
+    inner = f"lambda a: list_transform(a[1:{call.size}], lambda x: {element})"
+    return f"list_transform([{drawn}], {inner})[1]"

@@ -1,0 +1,51 @@
+"""Names that a window's query knows beside the four tables: one SQL for both engines."""
+
+from __future__ import annotations
+
+from tailrace.windows.schema import VALUE_FIELDS
+
+_VALUES = ", ".join(f"a.{field.name}" for field in VALUE_FIELDS)
+
+
+def views(*, sentinels: bool = True) -> dict[str, str]:
+    """What each view selects.
+
+    In `log_attributes` a log without attributes has one row without a key, so that it is there to be selected. In
+    `resource_attributes` and `scope_attributes` attributes are repeated for every log: `parent_id` is the log's id.
+    """
+    bare = ", ".join(f"CAST(NULL AS {_TYPES[field.name]}) AS {field.name}" for field in VALUE_FIELDS[1:])
+    attributes = f"""SELECT a._part_id, a.parent_id, a.key, {_VALUES}, l.timestamp_unix_nano
+        FROM log_attrs AS a JOIN logs AS l ON l.id = a.parent_id AND l._part_id = a._part_id"""
+    if sentinels:
+        attributes += f""" UNION ALL SELECT _part_id, id, CAST(NULL AS VARCHAR), CAST(0 AS SMALLINT), {bare},
+        timestamp_unix_nano FROM logs WHERE otap_id IS NULL"""
+    return {
+        "log_attributes": attributes,
+        "resource_attributes": _repeated("resource"),
+        "scope_attributes": _repeated("scope"),
+        "otap_temporal": _temporal(),
+    }
+
+
+_TYPES = {
+    "type": "SMALLINT", "str": "VARCHAR", "int": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN", "bytes": "BLOB",
+    "ser": "BLOB",
+}  # fmt: skip
+
+
+def _repeated(kind: str) -> str:
+    return f"""SELECT a._part_id, l.id AS parent_id, a.key, {_VALUES}, l.timestamp_unix_nano
+        FROM logs AS l JOIN {kind}_attrs AS a ON a.parent_id = l.{kind}_id AND a._part_id = l._part_id"""
+
+
+def _temporal() -> str:
+    """All of them as one table; `id` is the log's in every row."""
+    values = ", ".join(field.name for field in VALUE_FIELDS)
+    parts = [
+        f"""SELECT _part_id, '{name}' AS _table_type, parent_id AS id, parent_id, key, {values}, timestamp_unix_nano
+        FROM {name}"""
+        for name in ("log_attributes", "resource_attributes", "scope_attributes")
+    ]
+    nulls = ", ".join(f"CAST(NULL AS {_TYPES[field.name]})" for field in VALUE_FIELDS)
+    parts.append(f"""SELECT _part_id, 'logs', id, id, CAST(NULL AS VARCHAR), {nulls}, timestamp_unix_nano FROM logs""")
+    return " UNION ALL ".join(parts)
