@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,24 @@ def class_archive(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return classarchive.environment(tmp_path_factory)
 
 
+@pytest.fixture(scope="session")
+def warm_jvm(class_archive: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Environment of commands that share one JVM, as `spark-submit` gives it; at most one of them at a time."""
+    from tailrace.pipeline.jvm import Driver
+    from tailrace.pipeline.options import SessionOptions, settle
+
+    home = Home(tmp_path_factory.mktemp("warm"), class_archive)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in home.environment().items():
+            patch.setenv(name, value)
+        driver = Driver.launch(settle(SessionOptions("local[2]", home=home.path)))
+    gateway = driver.join()
+    yield {"PYSPARK_GATEWAY_PORT": str(gateway.port), "PYSPARK_GATEWAY_SECRET": gateway.secret}
+    driver.close(patience=20)
+
+
 @pytest.fixture
-def home(tmp_path: Path, class_archive: dict[str, str]) -> Home:
+def home(tmp_path: Path, class_archive: dict[str, str], request: pytest.FixtureRequest) -> Home:
     """A home for the real command line."""
-    return Home(tmp_path / "home", class_archive)
+    warm = request.node.get_closest_marker("warm") is not None
+    return Home(tmp_path / "home", class_archive | (request.getfixturevalue("warm_jvm") if warm else {}))

@@ -6,12 +6,15 @@ import json
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from apiserver import Reply
 from eventservice import START, event_service, events
 from lakecheck import check
 
 from tailrace.core import TimeRange
 from tailrace.sources.slices import utc_now
+
+pytestmark = pytest.mark.warm
 
 API = """
 connection "http" "shop" {

@@ -15,6 +15,8 @@ from world import World
 
 from tailrace.core import TimeRange
 
+pytestmark = pytest.mark.warm
+
 FIRST, DAYS, ACCOUNTS = date(2026, 9, 1), 30, 20
 DAY, ANNOUNCED = date(2026, 9, 7), date(2026, 9, 8)
 CONFIG = """

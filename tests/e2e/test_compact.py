@@ -17,6 +17,8 @@ from world import World
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 
+pytestmark = pytest.mark.warm
+
 WEB = ("nginx_access_log", "web")
 DAYS = [date(2024, 5, 1) + timedelta(days=n) for n in range(3)]
 IN_SPARK = """

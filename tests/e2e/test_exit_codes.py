@@ -62,6 +62,7 @@ def log(home: Home, tmp_path: Path) -> Path:
     return write(tmp_path / "logs" / "a.log", GOOD)
 
 
+@pytest.mark.warm
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_code(home: Home, log: Path, case: Case) -> None:
     write(log, case.log)

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 
+import pytest
 from lakecheck import check, stored
 from logfiles import CLOUDTRAIL_LAYOUT, access_lines, cloudtrail, today, write
 
 from tailrace.core import TimeRange
+
+pytestmark = pytest.mark.warm
 
 DAY = date(2024, 5, 1)
 WEB = """

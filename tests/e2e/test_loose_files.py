@@ -8,6 +8,8 @@ import pytest
 from commandline import Home
 from logfiles import access_lines, today, write
 
+pytestmark = pytest.mark.warm
+
 TABLE = ("--table", "nginx_access_log")
 
 

@@ -18,6 +18,8 @@ from world import World
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.paths import Lake
 
+pytestmark = pytest.mark.warm
+
 SECRET = "never-S3CRET-to-be-shown"
 CONFIG = """
 connection "aws" "lake" {

@@ -5,9 +5,12 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 from commandline import Home
 from logfiles import access_lines, today, write
 from world import World
+
+pytestmark = pytest.mark.warm
 
 SCHEMAS = """
 partition "nginx_access_log" "web" {{

@@ -25,6 +25,8 @@ __all__ = ["SessionOptions", "close_session", "open_session", "session", "start_
 
 _running: Driver | None = None
 "The JVM behind the open session; PySpark too knows only one per process."
+_made: SparkSession | None = None
+"The open session, if it was made here."
 
 
 def start_driver(options: SessionOptions) -> Driver | None:
@@ -41,7 +43,7 @@ def start_driver(options: SessionOptions) -> Driver | None:
 
 def open_session(options: SessionOptions, driver: Driver | None = None) -> SparkSession:
     """The session, on the JVM that was started early if one was; a session that exists already is used."""
-    global _running
+    global _running, _made
     _silence()
     _import_early()
     from pyspark.sql import SparkSession
@@ -66,7 +68,7 @@ def open_session(options: SessionOptions, driver: Driver | None = None) -> Spark
     _quieten_accumulators()
     if settings.remote is not None and settings.environment is not None:
         ship(spark, settings.environment)
-    _running = driver
+    _running, _made = driver, spark
     return spark
 
 
@@ -82,13 +84,14 @@ def _given_by_submit() -> dict[str, str]:
 
 def close_session(spark: SparkSession, patience: float | None = None) -> None:
     """End a session that `open_session` made; one that it found stays open. With `patience` the JVM is waited for."""
-    global _running
+    global _running, _made
     release()
-    if _running is None:
-        if is_remote(spark):
-            spark.stop()
+    if spark is not _made:
         return
-    driver, _running = _running, None
+    driver, _running, _made = _running, None, None
+    if driver is None:  # a server's, or that of `spark-submit`
+        spark.stop()
+        return
     _let_go()
     driver.close(patience)
     if driver.settings.direct:
