@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import SparkError
-from tailrace.pipeline.connect import check_packages, is_remote, ship
+from tailrace.pipeline.connect import check_packages, ship
 from tailrace.pipeline.described import release
 from tailrace.pipeline.failure import spark_failure
 from tailrace.pipeline.jvm import Driver, workers_python
