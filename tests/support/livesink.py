@@ -10,7 +10,7 @@ import flatwrite as fw
 import pyarrow.parquet as pq
 
 from tailrace.streams import records
-from tailrace.streams.batches import commit
+from tailrace.streams.batches import conclude, prepare
 from tailrace.streams.publish import Publisher
 from tailrace.streams.records import Record, address
 from tailrace.streams.sink_options import SinkOptions
@@ -39,7 +39,8 @@ class Sink:
     def send(self, *given: Record, publish: bool = True) -> None:
         """A segment of its own."""
         number = self.publisher.last + 1
-        self.publisher.add(commit(self.options, number, number, given))
+        part = prepare(self.options, number, given)
+        self.publisher.add(conclude(self.options, number, number, [part]))
         if publish:
             self.publisher.publish(10, everything=True)
 

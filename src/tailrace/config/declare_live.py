@@ -12,8 +12,10 @@ _FIELD_OPERATORS = (
 )  # fmt: skip
 
 
-def _type(name: str, doc: str, attributes: Attrs, labels: tuple[str, ...] = ("type", "name")) -> BlockType:
-    return BlockType(name, doc, attributes, labels, active=False)
+def _type(
+    name: str, doc: str, attributes: Attrs, labels: tuple[str, ...] = ("type", "name"), active: bool = False
+) -> BlockType:
+    return BlockType(name, doc, attributes, labels, active=active)
 
 
 def _types(*types: BlockType) -> dict[str, BlockType]:
@@ -94,7 +96,7 @@ SINKS = _types(
             "text", "`int64` lets Spark skip row groups.", choices=("uint64", "int64"), default="uint64"
         ),
         **_FLUSHED,
-    }),
+    }, active=True),
     _type("lake", "A table of the lake.", {
         "table": Attr("table", "The table.", to=("table",), required=True),
         "partition": Attr("text", "Name of the partition.", default="live"),
@@ -109,7 +111,7 @@ SINKS = _types(
 SINK = BlockType(
     "sink", "Where live rows are written.",
     {"listeners": Attr("references", "Listeners that it takes rows from; all when absent.", to=("listener",))},
-    ("type", "name"), {"transform": TRANSFORM}, SINKS, active=False,
+    ("type", "name"), {"transform": TRANSFORM}, SINKS,
     example='sink "parquet" "events" {\n  path     = "parquet/"\n  rotation = "daily"\n}',
 )  # fmt: skip
 _SERVER: Attrs = {
@@ -117,7 +119,7 @@ _SERVER: Attrs = {
     "tls_cert": Attr("text", "File of the certificate."),
     "tls_key": Attr("text", "File of the certificate's key."),
     "max_connections": Attr("number", "Connections at a time.", default=1000, least=1),
-    "rate_limit": Attr("number", "Requests a second of one key or address."),
+    "rate_limit": Attr("number", "Requests a second of one key or address.", active=False),
     "sinks": Attr("references", "Sinks that get its rows; all when absent.", to=("sink",)),
     **_ENABLED,
 }
@@ -126,7 +128,7 @@ _TENANT: Attrs = {"workspace_id": Attr("number", "Tenant of what arrives here.",
 
 
 def _port(number: int) -> Attrs:
-    return {"port": Attr("number", "Port.", default=number, least=1)}
+    return {"port": Attr("number", "Port; 0 = any that is free.", default=number)}
 
 
 LISTENERS = _types(
@@ -137,27 +139,27 @@ LISTENERS = _types(
         "max_depth": Attr("number", "Nesting of JSON.", default=32, least=1),
         "request_timeout": Attr("duration", "For headers and body together.", default="30s"),
         "trusted_proxies": Attr("texts", "Networks whose `X-Forwarded-For` is believed."),
-    }),
+    }, active=True),
     _type("tcp", "Framed FlatBuffers over TCP.", {
         **_port(50000), **_SERVER, **_KEYS,
         "max_frame": Attr("size", "Largest frame.", default="16MB"),
         "event_layout": Attr("text", "Version of events.", choices=("auto", "v1", "v2"), default="auto"),
         "trusted_proxies": Attr("texts", "Networks that may name the sender's address."),
-    }),
+    }, active=True),
     _type("syslog", "Syslog, RFC 3164 and 5424.", {
         **_port(514), **_SERVER, **_TENANT,
         "protocol": Attr("text", "How it arrives.", choices=("tcp", "udp", "both"), default="both"),
         "max_message": Attr("size", "Longest message.", default="64KB"),
         "idle_timeout": Attr("duration", "Silence after which a connection is closed.", default="30s"),
-    }),
+    }, active=True),
     _type("otlp", "OpenTelemetry logs over HTTP or gRPC.", {
         **_port(4318), **_SERVER, **_KEYS, **_TENANT,
         "protocol": Attr("text", "How they arrive.", choices=("http", "grpc"), default="http"),
         "max_body": Attr("size", "Largest body, before and after decompression.", default="10MB"),
-    }),
+    }, active=True),
 )  # fmt: skip
 LISTENER = BlockType(
-    "listener", "Where live rows arrive.", {}, ("type", "name"), {"transform": TRANSFORM}, LISTENERS, active=False,
+    "listener", "Where live rows arrive.", {}, ("type", "name"), {"transform": TRANSFORM}, LISTENERS,
     example='listener "http" "public" {\n  port  = 8080\n  sinks = [sink.parquet.events]\n}',
 )  # fmt: skip
 

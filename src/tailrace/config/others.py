@@ -43,6 +43,8 @@ class Others:
                 self.named[inner.kind].add((spec.name, inner.name), inner, inner.where)
         if not kind.active:
             not_active(self.report, block.where, f"a {kind.name}")
+        elif spec.type and not kind.types[spec.type].active:
+            not_active(self.report, block.where, f"a {kind.name} of type {spec.type}")
 
     def read(self, block: Block, kind: BlockType) -> OtherBlock | None:
         """The block as a value; None, and a note in the report, when its type or name cannot be told."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,8 @@ from tailrace.lake.steps import reached
 from tailrace.streams import segments
 from tailrace.streams.decode import Decoded, Refused, decode
 from tailrace.streams.kinds import KINDS
-from tailrace.streams.manifests import QUARANTINE, Manifest, Run, write_manifest, write_run
+from tailrace.streams.manifests import RUNS, Manifest, Run, write_manifest, write_run
 from tailrace.streams.records import Record
-from tailrace.streams.segments import sync_directory
 from tailrace.streams.shape import shape
 from tailrace.streams.sink_options import SinkOptions
 
@@ -33,23 +33,40 @@ _KIND_NAMES = {1: "flatbuffers", 2: "events", 3: "logs", 4: "snapshots", 5: "sys
 Row = dict[str, Any]
 
 
-def take(spool: Path, numbers: Sequence[int], options: SinkOptions) -> Manifest:
-    """Decodes the segments and commits what came of them."""
-    return commit(options, numbers[0], numbers[-1], _records(spool, numbers, options))
+class Part(msgspec.Struct, frozen=True):
+    """What came of some segments: on disk, and nothing until a manifest names it."""
+
+    runs: tuple[Run, ...]
+    refused: tuple[str, ...]
+    counts: dict[str, int]
 
 
-def commit(options: SinkOptions, first: int, last: int, given: Iterable[Record]) -> Manifest:
-    """The same for records that are at hand."""
+def prepare(options: SinkOptions, first: int, given: Iterable[Record]) -> Part:
+    """Decodes records into runs; this is what tasks do."""
     arrived = list(given)
     decoded = decode(arrived)
     runs, rows, counts = _runs(options, first, decoded)
-    counts["batches_received"] = len(arrived)
-    counts["decode_errors"] = len(decoded.refused)
     rows += [_refused_record(refused) for refused in decoded.refused]
-    counts["rows_quarantined"] = len(rows)
-    if rows:
-        _quarantine(options.state / QUARANTINE, last, rows)
-    manifest = Manifest(first, last, tuple(runs), counts)
+    counts |= {
+        "batches_received": len(arrived), "decode_errors": len(decoded.refused), "rows_quarantined": len(rows),
+    }  # fmt: skip
+    refused = (_quarantine(options.state / RUNS, first, rows),) if rows else ()
+    return Part(tuple(runs), refused, counts)
+
+
+def prepare_segments(spool: Path, numbers: Sequence[int], options: SinkOptions) -> Part:
+    """The same for closed segments."""
+    return prepare(options, numbers[0], _records(spool, numbers, options))
+
+
+def conclude(options: SinkOptions, first: int, last: int, parts: Sequence[Part]) -> Manifest:
+    """Commits what tasks have prepared."""
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.counts)
+    runs = tuple(run for part in parts for run in part.runs)
+    refused = tuple(name for part in parts for name in part.refused)
+    manifest = Manifest(first, last, runs, dict(counts), refused)
     write_manifest(options.state, manifest)
     return manifest
 
@@ -111,13 +128,10 @@ def _refused_row(kind: str, row: Row) -> Row:
     }  # fmt: skip
 
 
-def _quarantine(directory: Path, last: int, rows: list[Row]) -> None:
-    """On disk before the manifest; what a process that died left is removed by number."""
-    path = directory / f"{last:016d}-{uuid.uuid4().hex}.parquet"
-    temporary = path.with_suffix(".new")
-    pq.write_table(pa.Table.from_pylist(rows, _REFUSED), temporary, compression="zstd")
-    with open(temporary, "rb") as file:
+def _quarantine(directory: Path, first: int, rows: list[Row]) -> str:
+    name = f"{first:016d}-{uuid.uuid4().hex}.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, _REFUSED), directory / name, compression="zstd")
+    with open(directory / name, "rb") as file:
         os.fsync(file.fileno())
-    os.rename(temporary, path)
-    sync_directory(directory)
     reached("quarantine-written")
+    return name

@@ -17,6 +17,8 @@ from tailrace.streams.records import Record
 
 _LINES = {records.EVENT_LINES: EVENTS, records.LOG_LINES: LOGS, records.SNAPSHOT_LINES: SNAPSHOTS}
 _IP = 16
+LAYOUTS = ("auto", "v1", "v2")
+"By their number in a record."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,10 @@ class Decoded:
             whole = {**columns, **origin.columns()}
             self.tables[kind].append(_batch(kind, whole, size))
 
+    def joined(self, other: Decoded) -> Decoded:
+        tables = {kind: [*self.tables[kind], *other.tables[kind]] for kind in KINDS}
+        return Decoded(tables, [*self.refused, *other.refused])
+
     def refuse(self, record: Record, position: int, reason: str, raw: bytes) -> None:
         self.refused.append(Refused(record, position, reason, raw))
 
@@ -70,19 +76,32 @@ class Origin:
         }
 
 
-def decode(given: Iterable[Record], layout: str = "auto") -> Decoded:
-    """All records; frames together, everything else one by one."""
+def decode(given: Sequence[Record]) -> Decoded:
+    """All records; one that a decoder fails at is refused, and holds up no other."""
+    try:
+        return _decoded(given)
+    except Exception as error:
+        if len(given) == 1:
+            found = Decoded()
+            found.refuse(given[0], 0, f"decode: {type(error).__name__}: {error}", bytes(given[0].body))
+            return found
+    half = len(given) // 2
+    return decode(given[:half]).joined(decode(given[half:]))
+
+
+def _decoded(given: Iterable[Record]) -> Decoded:
+    """Frames together, everything else one by one."""
     found = Decoded()
-    framed = []
+    framed: dict[int, list[Record]] = {}
     for record in given:
         if record.workspace == 0:
             found.refuse(record, 0, "workspace: 0 is nobody's", bytes(record.body))
         elif record.kind == records.FRAMES:
-            framed.append(record)
+            framed.setdefault(record.layout, []).append(record)
         else:
             _READERS.get(record.kind, _unknown)(found, record)
-    if framed:
-        _frames(found, framed, layout)
+    for layout, together in framed.items():
+        _frames(found, together, LAYOUTS[layout])
     return found
 
 

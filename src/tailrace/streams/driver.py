@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import msgspec
 
 from tailrace.lake.lock import local_lock
 from tailrace.streams import manifests, segments
-from tailrace.streams.batches import bites, take
+from tailrace.streams.batches import bites, conclude, prepare_segments
 from tailrace.streams.publish import Publisher
 from tailrace.streams.sink_options import SinkOptions
 from tailrace.streams.tree import expire, files
@@ -30,13 +30,14 @@ class SinkDriver:
         self.options = options
         self.publisher = Publisher(options)
         self.publisher.look_for_files(files(options))
-        self._published = time.monotonic()
+        self._published = self._reported = time.monotonic()
         self._upkept = 0.0
 
     def take(self, spool: Path, closed: Sequence[int]) -> None:
         """Decodes what is new."""
         for bite in bites(spool, [number for number in closed if number > self.publisher.last]):
-            self.publisher.add(take(spool, bite, self.options))
+            part = prepare_segments(spool, bite, self.options)
+            self.publisher.add(conclude(self.options, bite[0], bite[-1], [part]))
 
     def publish_if_due(self, *, everything: bool = False) -> None:
         """At each flush interval, and at the end."""
@@ -53,14 +54,28 @@ class SinkDriver:
             self.publisher.forget(expire(self.options, moment))
         self.tell()
 
+    def report(self) -> str | None:
+        """At each metrics interval: what has been counted, in a line."""
+        now = time.monotonic()
+        interval = self.options.metrics_interval.total_seconds()
+        if not self.options.metrics_enabled or now - self._reported < interval:
+            return None
+        # From one due time to the next, so that pauses do not add up.
+        self._reported += (now - self._reported) // interval * interval if interval else 0
+        told = {**self.counts(), **self.publisher.counts}
+        return f"sink {self.options.name}: " + " ".join(f"{name}={number}" for name, number in told.items())
+
+    def counts(self) -> dict[str, int]:
+        """Of all manifests so far."""
+        counts = dict(manifests.read_folded(self.options.state).counts)
+        for manifest in self.publisher.open:
+            for name, number in manifest.counts.items():
+                counts[name] = counts.get(name, 0) + number
+        return counts
+
     def tell(self) -> None:
         """Writes down how things stand, for those who ask."""
         publisher = self.publisher
-        folded = manifests.read_folded(self.options.state)
-        counts = dict(folded.counts)
-        for manifest in publisher.open:
-            for name, number in manifest.counts.items():
-                counts[name] = counts.get(name, 0) + number
         status = {
             "sink": self.options.name,
             "path": str(self.options.path),
@@ -68,7 +83,7 @@ class SinkDriver:
             "through": publisher.last,
             "published_through": publisher.folded,
             "waiting_rows": sum(waiting.rows for waiting in publisher.waiting.values()),
-            "counts": counts,
+            "counts": self.counts(),
             "written": publisher.counts,
             "troubles": {str(key.path(self.options)): text for key, text in publisher.troubles.items()},
         }
@@ -80,8 +95,11 @@ class SinkDriver:
 class Driver:
     """All sinks of a spool."""
 
-    def __init__(self, spool: Path, sinks: Sequence[SinkOptions]) -> None:
+    def __init__(
+        self, spool: Path, sinks: Sequence[SinkOptions], say: Callable[[str], None] = lambda text: None
+    ) -> None:
         self.spool = spool
+        self.say = say
         self._held = ExitStack()
         for options in sinks:
             lock = options.state / "lock"
@@ -103,8 +121,14 @@ class Driver:
         for sink in self.sinks:
             sink.take(self.spool, closed)
         self._delete(closed)
+        self.publish(last=last)
+
+    def publish(self, *, last: bool = False) -> None:
+        """What is due in the sinks, and what they tell."""
         for sink in self.sinks:
             sink.publish_if_due(everything=last)
+            if line := sink.report():
+                self.say(line)
 
     def _delete(self, closed: Sequence[int]) -> None:
         """Segments that every sink has a manifest for."""

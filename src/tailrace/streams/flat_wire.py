@@ -27,6 +27,7 @@ class Wire:
         self.size = len(data)
         self.bytes = np.zeros(self.size + _PAD, np.uint8)
         self.bytes[: self.size] = np.frombuffer(data, np.uint8)
+        self._buffer = pa.py_buffer(self.bytes)
         self._u2 = self._view("<u2")
         self._u4 = self._view("<u4")
         self._i4 = self._view("<i4")
@@ -54,6 +55,25 @@ class Wire:
 
     def binary(self, starts: Ints, lengths: Ints, valid: Flags) -> pa.Array:
         """The spans as values; null where not valid."""
+        places = np.flatnonzero(valid)
+        if not len(places):
+            return pa.nulls(len(valid), pa.binary())
+        begin, end = starts[places], starts[places] + lengths[places]
+        if (begin[1:] < begin[:-1]).any():
+            order = np.argsort(begin, kind="stable")
+            places, begin, end = places[order], begin[order], end[order]
+        if (begin[1:] < end[:-1]).any():  # writers may share what is equal
+            return self._gathered(starts, lengths, valid)
+        # Spans and what lies between them are the values of one array, of which every second one is taken:
+        # Arrow copies bytes ten times as fast as numpy gathers them.
+        offsets = np.empty(2 * len(places) + 1, np.int32)
+        offsets[:-1:2], offsets[1::2], offsets[-1] = begin, end, end[-1]
+        both = pa.Array.from_buffers(pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), self._buffer])
+        taken = np.zeros(len(valid), np.int64)
+        taken[places] = np.arange(0, 2 * len(places), 2)
+        return both.take(pa.array(taken, mask=~valid))
+
+    def _gathered(self, starts: Ints, lengths: Ints, valid: Flags) -> pa.Array:
         lengths = np.where(valid, lengths, 0)
         ends = np.cumsum(lengths)
         offsets = np.zeros(len(lengths) + 1, np.int32)

@@ -43,6 +43,8 @@ class Manifest(msgspec.Struct, frozen=True):
     last: int
     runs: tuple[Run, ...]
     counts: dict[str, int]
+    refused: tuple[str, ...] = ()
+    "Files of what could not be stored: among the runs until the manifest is folded, then in the quarantine."
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -125,20 +127,29 @@ def open_manifests(state: Path) -> list[Manifest]:
             continue
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
         if manifest.last <= folded.through:
-            path.unlink()
+            _clear(state, manifest)
         else:
             found.append(manifest)
     named = {run.file for manifest in found for run in manifest.runs}
+    named.update(name for manifest in found for name in manifest.refused)
     for path in (state / RUNS).iterdir():
         if path.name not in named:
             path.unlink()
     for path in (state / STAGING).iterdir():
         path.unlink()
-    last = max([manifest.last for manifest in found], default=folded.through)
-    for path in (state / QUARANTINE).iterdir():
-        if not path.name[:16].isdigit() or int(path.name[:16]) > last or path.suffix != ".parquet":
-            path.unlink()
     return found
+
+
+def _clear(state: Path, manifest: Manifest) -> None:
+    """What was refused moves to the quarantine, the rest goes; again and again with the same result."""
+    for name in manifest.refused:
+        if (state / RUNS / name).exists():
+            os.rename(state / RUNS / name, state / QUARANTINE / name)
+    if manifest.refused:
+        sync_directory(state / QUARANTINE)
+    for run in manifest.runs:
+        (state / RUNS / run.file).unlink(missing_ok=True)
+    (state / MANIFESTS / f"{manifest.first:016d}-{manifest.last:016d}.json").unlink(missing_ok=True)
 
 
 def fold(state: Path, manifests: list[Manifest]) -> None:
@@ -151,6 +162,4 @@ def fold(state: Path, manifests: list[Manifest]) -> None:
     replace(state / _FOLDED, msgspec.json.encode(Folded(manifests[-1].last, counts)), "fold-staged")
     reached("fold-marked")
     for manifest in manifests:
-        for run in manifest.runs:
-            (state / RUNS / run.file).unlink(missing_ok=True)
-        (state / MANIFESTS / f"{manifest.first:016d}-{manifest.last:016d}.json").unlink(missing_ok=True)
+        _clear(state, manifest)

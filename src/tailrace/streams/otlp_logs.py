@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -11,6 +10,7 @@ import pyarrow as pa
 
 from tailrace.formats.base import Bad
 from tailrace.formats.otlp import OtlpDecoder
+from tailrace.streams.body import Body
 from tailrace.streams.kinds import LEVEL_WORDS
 from tailrace.tables.otlp_log import TABLE
 
@@ -19,16 +19,6 @@ _SEVERITIES = ("trace", "debug", "info", "warning", "error", "critical")
 _KEPT = ("event_name", "trace_id", "span_id", "scope_name", "severity_text")
 _DOCUMENTS = {"attributes": "attributes", "resource": "resource_attributes"}
 Row = dict[str, object]
-
-
-class _Whole:
-    truncated = False
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter((self.data,))
 
 
 @cache
@@ -48,7 +38,7 @@ def otlp_rows(body: bytes, received_at: int) -> OtlpRows:
     """The log records of a request, JSON or protobuf."""
     rows: list[Row] = []
     bad: list[Bad] = []
-    for batch in _decoder().decode(_Whole(body)):
+    for batch in _decoder().decode(Body(body)):
         names = list(batch.columns)
         columns = (batch.columns[name].to_pylist() for name in names)
         rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

@@ -46,12 +46,15 @@ class Record:
     key: bytes = bytes(8)
     "Begins the digest of the API key; zero = there was none."
     identities: tuple[Identity, ...] = ()
+    layout: int = 0
+    "What events of frames look like: 0 = each tells by itself, else the version."
 
     def packed(self) -> bytes:
         """As it stands in a segment."""
         name = self.listener.encode()
+        sizes = (len(name), len(self.identities))
         about = _ABOUT.pack(
-            self.kind, 0, len(name), self.workspace, self.received_at, self.source_ip, self.key, len(self.identities)
+            self.kind, self.layout, sizes[0], self.workspace, self.received_at, self.source_ip, self.key, sizes[1]
         )
         identities = b"".join(_IDENTITY.pack(one.batch_id, one.content) for one in self.identities)
         rest = b"".join((about, name, identities, self.body))
@@ -60,13 +63,13 @@ class Record:
 
 def unpacked(data: memoryview) -> Record:
     """A record without its length and checksum."""
-    kind, _, name_size, workspace, received_at, ip, key, count = _ABOUT.unpack_from(data)
+    kind, layout, name_size, workspace, received_at, ip, key, count = _ABOUT.unpack_from(data)
     at = _ABOUT.size
     name = bytes(data[at : at + name_size]).decode()
     at += name_size
     identities = tuple(Identity(*_IDENTITY.unpack_from(data, at + n * _IDENTITY.size)) for n in range(count))
     body = data[at + count * _IDENTITY.size :]
-    return Record(kind, workspace, received_at, ip, name, body, key, identities)
+    return Record(kind, workspace, received_at, ip, name, body, key, identities, layout)
 
 
 def scan(data: memoryview) -> Iterator[tuple[int, Record]]:

@@ -136,7 +136,8 @@ def _with_service(documents: pa.Array, service: pa.Array) -> pa.Array:
     coded = service.filter(plain).dictionary_encode()
     encoded = [msgspec.json.encode(name) for name in coded.dictionary.to_pylist()]
     names = pa.array(encoded, pa.binary()).take(coded.indices)
-    rests = pc.binary_slice(documents.filter(plain), 1)
+    # `binary_slice` without an end asks for a negative number of bytes once there are many values.
+    rests = pc.binary_replace_slice(documents.filter(plain), start=0, stop=1, replacement=b"")
     fronts = [pa.scalar(b'{"service":', pa.binary()), names, pa.scalar(b",", pa.binary()), rests]
     joined = pc.binary_join_element_wise(*fronts, pa.scalar(b"", pa.binary()))
     documents = pc.replace_with_mask(documents, plain, joined)

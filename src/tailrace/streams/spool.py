@@ -120,6 +120,7 @@ class Spool:
         return self._queued(b"", None, Future())
 
     def _queued(self, packed: bytes, record: Record | None, future: Future[None]) -> Future[None]:
+        future.set_running_or_notify_cancel()  # whoever gives up waiting does not take the record back
         with self._condition:
             if self._stopping:
                 future.set_exception(SpoolFull("the spool is being closed", where=str(self.root)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import cache
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 from tailrace.core import Common, Syslog, Table, col
 from tailrace.formats.base import Dated
 from tailrace.formats.syslog import START, SyslogDecoder
+from tailrace.streams.body import Body
 from tailrace.streams.kinds import LEVEL_WORDS, LEVELS
 
 _TABLE = Table(
@@ -39,16 +40,6 @@ _IN_LINE = b"\x0b"
 "Stands for a line end inside of a message while it is parsed."
 _KEPT = ("priority", "proc_id", "msg_id")
 Fields = dict[str, object]
-
-
-class _Whole:
-    truncated = False
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-
-    def __iter__(self) -> Iterator[bytes]:
-        return iter((self.data,))
 
 
 @cache
@@ -81,7 +72,7 @@ def _parsed(messages: Sequence[bytes], received_at: int) -> list[Fields]:
     starts = np.cumsum(sizes) - sizes
     moment = datetime.fromtimestamp(received_at / 1000, UTC).replace(tzinfo=None)
     found: list[Fields] = [{} for _ in messages]
-    for batch in _decoder().decode(Dated(_Whole(b"\n".join(lines) + b"\n"), moment)):
+    for batch in _decoder().decode(Dated(Body(b"\n".join(lines) + b"\n"), moment)):
         places = np.searchsorted(starts, batch.positions).tolist()
         names = [name for name in batch.columns if name in _NAMES]
         values = zip(*(batch.columns[name].to_pylist() for name in names), strict=True)

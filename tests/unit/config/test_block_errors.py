@@ -35,7 +35,7 @@ TIER = 'tier "t" {\n  path = "/t"\n'
         ('store "s" {\n  retention = "-1d"\n}', "2:15: 'retention': '-1d' is negative", None),
         (TIER + '  from = "yesterday"\n}', "3:10: 'from': 'yesterday' is not a date or a time", None),
         ('listener "http" {\n  max_body = "big"\n}', "2:14: 'max_body': 'big' is not a size", None),
-        ('listener "http" {\n  port = 0\n}', "2:10: 'port' must be at least 1, not 0", None),
+        ('listener "http" {\n  port = -1\n}', "2:10: 'port' must be at least 0, not -1", None),
         ('source "kafka" "k" {\n  topics = ["t"]\n}', "1:1: a kafka source needs 'brokers'", "add brokers = …"),
         # values that contradict each other
         (

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from otlpwrite import resource_logs
 
+from tailrace.streams import decode as decoding
 from tailrace.streams import records
 from tailrace.streams.decode import decode
 from tailrace.streams.kinds import decoded_schema
@@ -123,6 +124,20 @@ def test_otlp_logs():
 @given(st.binary(max_size=200))
 def test_any_bytes_as_otlp_do_no_harm(body):
     decode([record(records.OTLP_PROTO, body)])
+
+
+def test_a_record_that_a_decoder_fails_at_holds_up_no_other(monkeypatch):
+    real = decoding.decode_lines
+
+    def fails(kind: str, body: bytes, received_at: int) -> object:
+        return 1 / 0 if b"poison" in body else real(kind, body, received_at)
+
+    monkeypatch.setattr(decoding, "decode_lines", fails)
+    given_records = [record(records.LOG_LINES, b'{"message":"%s"}' % text) for text in (b"a", b"poison", b"b", b"c")]
+    found = decode(given_records)
+    assert found.table("logs").num_rows == 3
+    ((reason, raw),) = [(refused.reason, refused.raw) for refused in found.refused]
+    assert (reason, raw) == ("decode: ZeroDivisionError: division by zero", b'{"message":"poison"}')
 
 
 LINES = b'{"type":"track","device_id":"550e8400-e29b-41d4-a716-446655440000"}'

@@ -224,6 +224,15 @@ def test_the_service_of_an_event_is_in_its_payload(sink, payload, wanted):
     assert second["payload"] == b'{"b":2}'
 
 
+def test_the_service_of_very_many_events(tmp_path):
+    sink = Sink(tmp_path)
+    message = fw.events([fw.event(n, payload=b'{"text":"%s"}' % (b"x" * 150), service="shop") for n in range(100)])
+    sink.send(frames(*[message] * 1000))
+    payloads = pq.ParquetFile(sink.options.path / f"{TODAY}/events.parquet").read()["payload"]
+    assert len(payloads) == 100_000
+    assert payloads.unique().to_pylist() == [b'{"service":"shop","text":"%s"}' % (b"x" * 150)]
+
+
 def test_the_footer_tells_what_is_inside(sink):
     sink.events(fw.event())
     told = pq.read_metadata(sink.options.path / f"{TODAY}/events.parquet").metadata

@@ -1,0 +1,64 @@
+"""`tailrace sink`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.options import Context, output_option, without_spark
+
+if TYPE_CHECKING:
+    from tailrace.cli.listing import Row
+    from tailrace.streams.sink_options import SinkOptions
+
+COLUMNS = ("name", "path", "at", "rows", "waiting", "quarantined", "late", "files", "size", "errors", "trouble")
+
+
+@click.group("sink")
+def command() -> None:
+    """Show how sinks of live data stand."""
+
+
+@command.command("status")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@output_option
+@without_spark()
+def status(context: Context, names: tuple[str, ...], output: str) -> None:
+    """Show what sinks have stored, what waits, and what is wrong.
+
+    Numbers are those that `tailrace serve` wrote down last, at its flush interval; files and size are what lies in the
+    sink's tree now.
+    """
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.matching import listed
+    from tailrace.cli.settings import load_config
+    from tailrace.streams.settings import sinks
+
+    known = {options.name: options for options in sinks(load_config(context), Path.cwd())}
+    show_rows([_row(known[name]) for name in listed("sink", names, sorted(known))], COLUMNS, output)
+
+
+def _row(options: SinkOptions) -> Row:
+    from tailrace.streams.live_metrics import status_of
+    from tailrace.streams.tree import files
+
+    told = status_of(options)
+    counts, written = told.get("counts", {}), told.get("written", {})
+    sizes = [key.path(options).stat().st_size for key in files(options)]
+    moment = told.get("at")
+    return {
+        "name": options.name,
+        "path": str(options.path),
+        "at": datetime.fromtimestamp(moment, UTC).replace(tzinfo=None, microsecond=0) if moment else None,
+        "rows": counts.get("rows_received"),
+        "waiting": told.get("waiting_rows"),
+        "quarantined": counts.get("rows_quarantined"),
+        "late": counts.get("late_rows"),
+        "files": len(sizes),
+        "size": sum(sizes),
+        "errors": written.get("write_errors"),
+        "trouble": next(iter(told.get("troubles", {}).values()), None),
+    }

@@ -1,0 +1,260 @@
+"""The HTTP listener: JSON lines, FlatBuffers, OTLP; health, readiness and metrics."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import ipaddress
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import msgspec
+import numpy as np
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tailrace.streams import records
+from tailrace.streams.api_keys import Tenant
+from tailrace.streams.flat_batches import SCHEMAS, Wrappers
+from tailrace.streams.flat_wire import Wire
+from tailrace.streams.intake import RETRY_AFTER, Intake, now
+from tailrace.streams.json_lines import check
+from tailrace.streams.kinds import EVENTS, LOGS, SNAPSHOTS
+from tailrace.streams.records import Identity, Record, address, framed
+from tailrace.streams.settings import ListenerOptions, timeout_of
+from tailrace.streams.spool import SpoolFull
+
+_KINDS = {EVENTS: records.EVENT_LINES, LOGS: records.LOG_LINES, SNAPSHOTS: records.SNAPSHOT_LINES}
+_BINARY = ("application/x-flatbuffers", "application/octet-stream", "application/x-tell")
+_MOST_ERRORS = 100
+_GZIP = 31
+
+
+class Refusal(Exception):
+    """An answer that is no success."""
+
+    def __init__(self, status: int, error: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.body = {"error": error, "message": message}
+        self.headers = dict(headers or {})
+
+
+def application(options: ListenerOptions, intake: Intake, metrics: Callable[[], str]) -> Starlette:
+    """The routes of a listener."""
+    if options.type == "otlp":
+        from tailrace.streams.otlp_listener import OtlpListener
+
+        receiver = OtlpListener(options, intake)
+        return _routed([_post("/v1/logs", receiver.logs)], receiver, metrics)
+    listener = HttpListener(options, intake)
+    lines = [_post(f"/v1/{kind}", listener.lines(kind)) for kind in _KINDS]
+    return _routed([*lines, _post("/v1/ingest", listener.ingest)], listener, metrics)
+
+
+def _routed(routes: list[Route], listener: HttpListener, metrics: Callable[[], str]) -> Starlette:
+    told = [
+        Route("/health", _plain(lambda: answer(200, {"status": "ok"}))),
+        Route("/ready", _plain(listener.readiness)),
+        Route("/metrics", _plain(lambda: Response(metrics(), media_type="text/plain; version=0.0.4"))),
+    ]
+    return Starlette(routes=[*routes, *told], exception_handlers={HTTPException: _refused})
+
+
+def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(body), status, headers, "application/json")
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    name = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "error")
+    return answer(error.status_code, {"error": name, "message": error.detail}, error.headers)
+
+
+def _plain(made: Callable[[], Response]) -> Callable[[Request], Awaitable[Response]]:
+    async def respond(_: Request) -> Response:
+        return made()
+
+    return respond
+
+
+def _post(path: str, handle: Callable[[Request], Awaitable[Response]]) -> Route:
+    async def guarded(request: Request) -> Response:
+        try:
+            return await handle(request)
+        except Refusal as refusal:
+            return answer(refusal.status, refusal.body, refusal.headers)
+        except SpoolFull as error:
+            return answer(
+                503, {"error": "service_unavailable", "message": str(error)}, {"Retry-After": str(RETRY_AFTER)}
+            )
+        except ClientDisconnect:
+            return Response(status_code=400)
+
+    return Route(path, guarded, methods=["POST"])
+
+
+class HttpListener:
+    """Requests of one listener."""
+
+    def __init__(self, options: ListenerOptions, intake: Intake) -> None:
+        self.options = options
+        self.keys = options.api_keys_file
+        self.intake = intake
+        if self.keys is not None:
+            intake.load_keys(self.keys)
+        self.max_body = int(options.args["max_body"])
+        self.timeout = timeout_of(options)
+        self.proxies = [ipaddress.ip_network(text) for text in options.args.get("trusted_proxies") or ()]
+
+    def readiness(self) -> Response:
+        if self.intake.full:
+            return answer(503, {"status": "full"}, {"Retry-After": str(RETRY_AFTER)})
+        return answer(200, {"status": "ready"})
+
+    def lines(self, kind: str) -> Callable[[Request], Awaitable[Response]]:
+        """Takes JSON lines of a kind."""
+
+        async def take(request: Request) -> Response:
+            tenant = self.tenant(request)
+            body = await self.body(request)
+            args = self.options.args
+            found = check(kind, body, int(args["max_lines"]), int(args["max_depth"]))
+            if found.errors:
+                self.intake.count("lines_rejected", self.options.id, len(found.errors))
+            if not found.texts:
+                if not found.errors:
+                    raise Refusal(400, "empty_body", "the body holds no line")
+                return answer(400, {"error": "invalid_lines", "message": "no line is good", **self._told(found.errors)})
+            accepted = len(found.texts)
+            await self.keep(request, tenant, _KINDS[kind], found.body(), self.identity(request, body))
+            done = {"accepted": accepted, "request_id": _request_id(body)}
+            if not found.errors:
+                return answer(202, done)
+            return answer(207, done | self._told(found.errors))
+
+        return take
+
+    async def ingest(self, request: Request) -> Response:
+        """Takes one FlatBuffers batch."""
+        if not request.headers.get("content-type", "").startswith(_BINARY):
+            raise Refusal(415, "unsupported_media_type", f"send {_BINARY[0]}")
+        tenant = self.tenant(request)
+        body = await self.body(request)
+        if not body:
+            raise Refusal(400, "empty_body", "the body is empty")
+        wire = Wire(body)
+        told = Wrappers.of(wire, np.zeros(1, np.int64), np.array([len(body)], np.int64))
+        if not told.ok[0]:
+            self.intake.count("decode_errors", self.options.id)
+            raise Refusal(400, "invalid_flatbuffer", "the body is no batch")
+        at = int(told.key_at[0])
+        assert self.keys is not None
+        owner = self.intake.tenant(self.keys, body[at : at + 16])
+        if owner is None or owner.digest != tenant.digest:
+            self.intake.count("auth_failures", self.options.id)
+            raise Refusal(403, "api_key_mismatch", "the batch names another key than the request")
+        if int(told.schema[0]) not in SCHEMAS:
+            raise Refusal(400, "unsupported_schema", f"batches of schema {int(told.schema[0])} are not stored")
+        identity = Identity.of(int(told.batch_id[0]), body[int(told.low[0]) : int(told.high[0])])
+        await self.keep(request, tenant, records.FRAMES, framed([body]), identity)
+        return answer(202, {"accepted": 1, "request_id": _request_id(body)})
+
+    async def keep(self, request: Request, tenant: Tenant, kind: int, body: bytes, identity: Identity | None) -> None:
+        moment = now()
+        given = () if identity is None else (identity,)
+        while not all(self.intake.fresh(self.options.id, tenant.id, given, moment)):
+            # The first of them may still be on its way to the disk, and may fail there.
+            if await self.intake.settled(tenant.id, given):
+                return
+        await self.intake.accept(Record(
+            kind, tenant.workspace, moment, self._sender(request), self.options.id, body, tenant.id, given
+        ))  # fmt: skip
+
+    def tenant(self, request: Request) -> Tenant:
+        """Authorization, X-API-Key or `?token=`, in this order."""
+        if self.intake.full:
+            raise SpoolFull("the spool is full")
+        given = request.headers.get("authorization") or request.headers.get("x-api-key")
+        text = (given or request.query_params.get("token") or "").removeprefix("Bearer ").strip()
+        assert self.keys is not None
+        tenant = self.intake.tenant_of_text(self.keys, text)
+        if tenant is None:
+            self.intake.count("auth_failures", self.options.id)
+            raise Refusal(401, "unauthorized", "no such API key", {"WWW-Authenticate": "Bearer"})
+        return tenant
+
+    async def body(self, request: Request) -> bytes:
+        """All of it, unpacked, as long as neither form is too large and it comes in time."""
+        limit = self.max_body
+        if int(request.headers.get("content-length") or 0) > limit:
+            raise self._too_large()
+        encoding = request.headers.get("content-encoding", "identity").lower()
+        if encoding not in ("identity", "gzip"):
+            raise Refusal(415, "unsupported_encoding", f"{encoding} is not understood; send gzip")
+        parts: list[bytes] = []
+        size = 0
+        try:
+            async with asyncio.timeout(self.timeout):
+                async for part in request.stream():
+                    size += len(part)
+                    if size > limit:
+                        raise self._too_large()
+                    parts.append(part)
+        except TimeoutError:
+            raise Refusal(408, "timeout", "the body came too slowly", {"Connection": "close"}) from None
+        body = b"".join(parts)
+        return self._unpacked(body) if encoding == "gzip" else body
+
+    def _unpacked(self, body: bytes) -> bytes:
+        unpacker = zlib.decompressobj(_GZIP)
+        try:
+            plain = unpacker.decompress(body, self.max_body + 1)
+        except zlib.error:
+            raise Refusal(400, "encoding_error", "the body is no gzip") from None
+        if len(plain) > self.max_body:
+            raise self._too_large()
+        if not unpacker.eof:
+            raise Refusal(400, "encoding_error", "the gzip stream is cut off")
+        return plain
+
+    def _too_large(self) -> Refusal:
+        message = f"at most {self.max_body} bytes, before and after decompression"
+        return Refusal(413, "payload_too_large", message, {"Connection": "close"})
+
+    def _sender(self, request: Request) -> bytes:
+        """The peer; what a trusted proxy says of it otherwise."""
+        peer = request.client.host if request.client else ""
+        forwarded = request.headers.get("x-forwarded-for", "")
+        for hop in reversed([text.strip() for text in forwarded.split(",") if text.strip()]):
+            if not self._is_proxy(peer):
+                break
+            peer = hop
+        return address(peer)
+
+    def _is_proxy(self, peer: str) -> bool:
+        try:
+            found = ipaddress.ip_address(peer)
+        except ValueError:
+            return False
+        return any(found in network for network in self.proxies)
+
+    def identity(self, request: Request, body: bytes) -> Identity | None:
+        """A client that sends again may say so by `Idempotency-Key`."""
+        name = request.headers.get("idempotency-key")
+        if not name:
+            return None
+        number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest())
+        return Identity.of(number or 1, body)
+
+    def _told(self, errors: list[tuple[int, str]]) -> dict[str, Any]:
+        told = [{"line": line, "error": text} for line, text in errors[:_MOST_ERRORS]]
+        return {"rejected": len(errors), "errors": told}
+
+
+def _request_id(body: bytes) -> str:
+    return f"req_{now():x}{hashlib.blake2b(body, digest_size=4).hexdigest()}"

@@ -1,0 +1,103 @@
+"""uvicorn, with limits that it has not: how long and how large the head of a request may be."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tailrace.streams.settings import ListenerOptions, timeout_of
+
+MAX_HEAD = 32 << 10
+MAX_HEADERS = 100
+KEEP_ALIVE = 60
+_ANSWER = b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """Closes connections whose request does not come to its body in time, or has a head that no request needs."""
+
+    patience = 30.0
+    _deadline: asyncio.TimerHandle | None = None
+    _head = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._head_came()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._deadline is not None:
+            self._head += len(data)
+            if self._head > MAX_HEAD:
+                self._refuse(b"431 Request Header Fields Too Large")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._await_head()
+
+    def on_headers_complete(self) -> None:
+        self._head_came()
+        names = [name for name, _ in self.headers]
+        lengths = names.count(b"content-length")
+        if lengths > 1 or (lengths and b"transfer-encoding" in names) or len(names) > MAX_HEADERS:
+            raise ValueError("where the body ends cannot be told")  # which uvicorn answers with 400, and closes
+        super().on_headers_complete()
+
+    def _await_head(self) -> None:
+        self._head_came()
+        self._head = 0
+        self._deadline = self.loop.call_later(self.patience, self._refuse, b"408 Request Timeout")
+
+    def _head_came(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _refuse(self, status: bytes) -> None:
+        self._head_came()
+        if not self.transport.is_closing():
+            self.transport.write(_ANSWER % status)
+            self.transport.close()
+
+
+class Server(uvicorn.Server):
+    """Signals are not its business."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def server(options: ListenerOptions, app: Any) -> Server:
+    """A server that is not running yet."""
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
+    protocol = type("Protocol", (BoundedProtocol,), {"patience": timeout_of(options)})
+    config = uvicorn.Config(
+        app,
+        host=options.host,
+        port=options.port,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        loop="none",
+        access_log=False,
+        log_config=None,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=10,
+        limit_concurrency=int(options.args["max_connections"]),
+        ssl_certfile=options.args.get("tls_cert"),
+        ssl_keyfile=options.args.get("tls_key"),
+    )
+    return Server(config)

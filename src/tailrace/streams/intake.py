@@ -1,0 +1,105 @@
+"""What every listener shares: the spool, the keys, counters, and whether more may come in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tailrace.core.errors import ConfigError
+from tailrace.streams.api_keys import ApiKeys, Tenant
+from tailrace.streams.records import Identity, Record
+from tailrace.streams.spool import Spool, SpoolFull
+
+RETRY_AFTER = 5
+"Seconds that a client is asked to wait while the spool is full."
+READ = 1 << 20
+_PAUSE = 0.05
+_LOOK = 0.5
+"Seconds after which a connection that is silent looks whether it is time to go."
+
+
+class Intake:
+    """Between listeners and the spool."""
+
+    def __init__(self, spool: Spool) -> None:
+        self.spool = spool
+        self.draining = False
+        self.counts: Counter[tuple[str, str]] = Counter()
+        "By name and listener."
+        self._keys: dict[Path, ApiKeys] = {}
+
+    @property
+    def full(self) -> bool:
+        """May nothing more be accepted?"""
+        return self.draining or self.spool.full
+
+    def count(self, name: str, listener: str, amount: int = 1) -> None:
+        self.counts[name, listener] += amount
+
+    def load_keys(self, path: Path) -> None:
+        """Reads a file of keys, or fails."""
+        self._keys[path] = ApiKeys.read(path)
+
+    def reload_keys(self) -> list[ConfigError]:
+        """All files again; one that is wrong leaves its keys as they were."""
+        errors = []
+        for path in list(self._keys):
+            try:
+                self._keys[path] = ApiKeys.read(path)
+            except ConfigError as error:
+                self.count("key_reload_errors", "")
+                errors.append(error)
+        return errors
+
+    def tenant(self, path: Path, key: bytes) -> Tenant | None:
+        return self._keys[path].find(key)
+
+    def tenant_of_text(self, path: Path, key: str) -> Tenant | None:
+        return self._keys[path].find_text(key)
+
+    async def read(self, reader: asyncio.StreamReader, idle: float | None = None) -> bytes:
+        """What has come; nothing at the end, after a silence, and when all that had come was read and it is time to go.
+
+        While the spool is full nothing is read: the sender's own buffers fill, and it waits.
+        """
+        silent = 0.0
+        while True:
+            while self.spool.full and not self.draining:
+                await asyncio.sleep(_PAUSE)
+            try:
+                async with asyncio.timeout(_LOOK):
+                    return await reader.read(READ)
+            except TimeoutError:
+                silent += _LOOK
+                if self.draining or (idle is not None and silent >= idle):
+                    return b""
+
+    async def accept(self, record: Record) -> None:
+        """Returns once the record is on disk; raises SpoolFull."""
+        try:
+            await asyncio.wrap_future(self.spool.append(record))
+        except SpoolFull:
+            self.spool.forget(record.key, record.identities)
+            raise
+        self.count("records_received", record.listener)
+        self.count("bytes_received", record.listener, len(record.body))
+
+    def fresh(self, listener: str, key: bytes, given: Sequence[Identity], received_at: int) -> list[bool]:
+        """Which batches were not accepted before, inside of the window."""
+        fresh = [not self.spool.is_repeated(key, identity, received_at) for identity in given]
+        if repeated := fresh.count(False):
+            self.count("deduplicated_batches", listener, repeated)
+        return fresh
+
+    async def settled(self, key: bytes, given: Sequence[Identity]) -> bool:
+        """Waits for batches that are being written; are they on disk?"""
+        await asyncio.wrap_future(self.spool.barrier())
+        return all(self.spool.knows(key, identity) for identity in given)
+
+
+def now() -> int:
+    """Milliseconds since 1970."""
+    return time.time_ns() // 1_000_000

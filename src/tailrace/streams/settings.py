@@ -1,0 +1,153 @@
+"""`listener` and `sink` blocks → what listeners and sinks are told."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tailrace.config import Config, Reference
+from tailrace.config.declare_live import LISTENERS, SINKS
+from tailrace.config.functions import duration, size
+from tailrace.config.model import OtherBlock
+from tailrace.core.errors import ConfigError
+from tailrace.streams.sink_options import SinkOptions
+
+_TIMEOUT = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class ListenerOptions:
+    """A `listener` block, with what holds by default."""
+
+    type: str
+    name: str
+    host: str
+    port: int
+    api_keys_file: Path | None = None
+    workspace: int = 0
+    args: Mapping[str, Any] = field(default_factory=dict)
+    "Sizes in bytes, durations in seconds, everything else as declared."
+
+    @property
+    def id(self) -> str:
+        """As records of the spool name it."""
+        return f"{self.type}.{self.name}"
+
+
+def timeout_of(options: ListenerOptions) -> float:
+    """Seconds for headers, and again for a body."""
+    given = options.args.get("request_timeout")
+    return float(given.total_seconds()) if given else _TIMEOUT
+
+
+def tls(options: ListenerOptions) -> ssl.SSLContext | None:
+    """What a listener shows to those who connect; None = it does not encrypt."""
+    certificate, key = options.args.get("tls_cert"), options.args.get("tls_key")
+    if not certificate:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"cannot use the certificate: {error}", code="serve.tls", where=options.id) from None
+    return context
+
+
+def listeners(config: Config) -> list[ListenerOptions]:
+    """Those that are in use."""
+    found = [_listener(block) for block in config.of("listener") if block.args.get("enabled", True)]
+    places: dict[tuple[str, int, bool], ListenerOptions] = {}
+    for one in found:
+        udp = one.args.get("protocol") == "udp"
+        other = places.setdefault((one.host, one.port, udp), one)
+        if other is not one and one.port:
+            raise ConfigError(
+                f"listeners {other.id} and {one.id} both want port {one.port}",
+                code="serve.port",
+                hint="give one another port",
+            )
+    return found
+
+
+def sinks(config: Config, directory: Path) -> list[SinkOptions]:
+    """Parquet sinks that are in use; a relative path counts from `directory`."""
+    known = [f"{b.type}.{b.name}" for b in config.of("listener")]
+    found = []
+    for block in config.of("sink"):
+        if not block.args.get("enabled", True):
+            continue
+        if block.type != "parquet":
+            raise _not_yet(f"a {block.type} sink", block, "set enabled = false")
+        if block.blocks:
+            raise _not_yet("a transform", block, "take it out: rows would be stored as they are")
+        found.append(_sink(block, directory, _takes(block, config, known)))
+    paths: dict[Path, str] = {}
+    for options in found:
+        other = paths.setdefault(options.path, options.name)
+        if other != options.name:
+            raise ConfigError(f"sinks {other} and {options.name} have the same path", code="serve.path")
+    return found
+
+
+def _not_yet(what: str, block: OtherBlock, hint: str) -> ConfigError:
+    return ConfigError(f"{what} cannot be served yet", code="serve.not-yet", where=str(block.where), hint=hint)
+
+
+def _takes(block: OtherBlock, config: Config, known: Sequence[str]) -> frozenset[str] | None:
+    """Listeners whose rows a sink takes: those it names, and not those that name other sinks only."""
+    named = block.args.get("listeners")
+    chosen = {_id(reference) for reference in named} if isinstance(named, tuple | list) else set(known)
+    elsewhere = False
+    for listener in config.of("listener"):
+        given = listener.args.get("sinks")
+        named_sinks = {_id(reference) for reference in given} if isinstance(given, tuple | list) else set()
+        if named_sinks and f"{block.type}.{block.name}" not in named_sinks:
+            chosen.discard(f"{listener.type}.{listener.name}")
+            elsewhere = True
+    return frozenset(chosen) if named or elsewhere else None
+
+
+def _id(reference: object) -> str:
+    """`listener.http.public` is `http.public`."""
+    return ".".join(reference.path[1:]) if isinstance(reference, Reference) else str(reference)
+
+
+def _values(block: OtherBlock, declared: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name, attr in declared.items():
+        given = block.args.get(name, attr.default)
+        if given is not None and attr.kind == "duration":
+            given = duration(str(given))
+        elif given is not None and attr.kind == "size":
+            given = size(str(given))
+        values[name] = given
+    return values
+
+
+def _listener(block: OtherBlock) -> ListenerOptions:
+    values = _values(block, LISTENERS[block.type].attributes)
+    file = values.pop("api_keys_file", None)
+    keys = Path(str(file)).expanduser() if file else None
+    if keys is None and block.type in ("http", "tcp"):
+        raise ConfigError(
+            f"listener {block.name} needs 'api_keys_file'", code="serve.keys", where=str(block.where),
+            hint="name a file of `key:workspace:name` lines",
+        )  # fmt: skip
+    if values.get("protocol") == "grpc":
+        raise _not_yet("OTLP over gRPC", block, 'write protocol = "http"')
+    if block.blocks:
+        raise _not_yet("a transform", block, "take it out: rows would be stored as they are")
+    port, host = int(values.pop("port")), str(values.pop("host"))
+    return ListenerOptions(block.type, block.name, host, port, keys, int(values.pop("workspace_id", 0) or 0), values)
+
+
+def _sink(block: OtherBlock, directory: Path, takes: frozenset[str] | None) -> SinkOptions:
+    values = _values(block, SINKS["parquet"].attributes)
+    for name in ("enabled", "description"):
+        values.pop(name)
+    path = directory / Path(str(values.pop("path"))).expanduser()
+    values["row_group_size"] = int(values["row_group_size"])
+    return SinkOptions(block.name, Path(str(path)), listeners=takes, **values)

@@ -1,0 +1,109 @@
+"""`tailrace serve`: listeners and driver are processes of their own; whichever dies is begun again alone."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+
+LISTENERS, DRIVER = "listeners", "driver"
+_FINAL = frozenset({0, 2, 3, 6})
+"Exit codes of a process that would end the same way again."
+_PAUSE = 0.1
+_LONGEST = 30.0
+_DEATH_SIGNAL = 1
+
+
+class Part:
+    """One process, and when it may be begun again."""
+
+    def __init__(self, name: str, command: Sequence[str]) -> None:
+        self.name = name
+        self.command = [*command, "--part", name]
+        self.process: subprocess.Popen[bytes] | None = None
+        self.starts = 0
+        self._delay = 1.0
+        self._not_before = 0.0
+
+    def start(self) -> None:
+        self.starts += 1
+        self.process = subprocess.Popen(self.command, preexec_fn=_with_parent)
+
+    def send(self, number: int) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.send_signal(number)
+
+    def look(self, now: float) -> int | None:
+        """Begins it again if it has died; its exit code if that would not help."""
+        code = self.process.poll() if self.process is not None else None
+        if self.process is not None and code is None:
+            return None
+        if code is not None:
+            self.process = None
+            if code in _FINAL:
+                return code
+            self._not_before, self._delay = now + self._delay, min(self._delay * 2, _LONGEST)
+        elif now >= self._not_before:
+            self.start()
+        return None
+
+    def wait(self, seconds: float) -> int:
+        """Its exit code; one that takes too long is killed, since the spool holds what it has."""
+        if self.process is None:
+            return 0
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return 0
+
+
+class Supervisor:
+    """Both parts, until a signal."""
+
+    def __init__(self, command: Sequence[str], patience: float, say: Callable[[str], None]) -> None:
+        self.parts = [Part(DRIVER, command), Part(LISTENERS, command)]
+        self.patience = patience
+        self.say = say
+        self.stopping = False
+
+    def run(self) -> int:
+        """Exit code of all of it."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        signal.signal(signal.SIGHUP, lambda *_: self.parts[1].send(signal.SIGHUP))
+        for part in self.parts:
+            part.start()
+        code = 0
+        while not self.stopping:
+            time.sleep(_PAUSE)
+            for part in self.parts:
+                before = part.starts
+                ended = part.look(time.monotonic())
+                if ended is not None and not self.stopping:
+                    code, self.stopping = ended or 1, True
+                elif part.starts > before:
+                    self.say(f"{part.name}: begun again")
+        return self._end() or code
+
+    def _stop(self, *_: object) -> None:
+        self.stopping = True
+
+    def _end(self) -> int:
+        """Listeners first: what they have taken in is then published by the driver."""
+        codes = []
+        for part in reversed(self.parts):
+            part.send(signal.SIGTERM)
+            codes.append(part.wait(self.patience))
+        return max(codes, default=0)
+
+
+def _with_parent() -> None:
+    """A part does not outlive the supervisor, and leaves Ctrl-C to it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGTERM)

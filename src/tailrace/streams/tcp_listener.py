@@ -1,0 +1,145 @@
+"""The TCP listener: FlatBuffers batches behind their length."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+from collections.abc import Iterator
+from itertools import groupby
+
+import numpy as np
+
+from tailrace.streams import records
+from tailrace.streams.api_keys import Tenant
+from tailrace.streams.decode import LAYOUTS
+from tailrace.streams.flat_batches import Wrappers
+from tailrace.streams.flat_wire import Wire
+from tailrace.streams.intake import READ, Intake, now
+from tailrace.streams.records import Identity, Record, address
+from tailrace.streams.settings import ListenerOptions, tls
+from tailrace.streams.spool import SpoolFull
+
+_PAUSE = 0.05
+_Frame = tuple[Tenant, bytes, Identity, int, int]
+
+
+class TcpListener:
+    """Connections of one listener. There is no answer on the wire: a frame is promised once it is on disk."""
+
+    def __init__(self, options: ListenerOptions, intake: Intake) -> None:
+        assert options.api_keys_file is not None
+        self.options = options
+        self.keys = options.api_keys_file
+        self.intake = intake
+        intake.load_keys(self.keys)
+        self.max_frame = int(options.args["max_frame"])
+        self.layout = LAYOUTS.index(options.args["event_layout"])
+        self.proxies = [ipaddress.ip_network(text) for text in options.args["trusted_proxies"] or ()]
+        self.connections: set[asyncio.Task[None]] = set()
+
+    async def serve(self) -> asyncio.Server:
+        return await asyncio.start_server(
+            self._connected, self.options.host, self.options.port, limit=READ, ssl=tls(self.options)
+        )
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self.connections) >= int(self.options.args["max_connections"]):
+            self.intake.count("connections_refused", self.options.id)
+            writer.close()
+            return
+        self.connections.add(task)
+        try:
+            await self._frames(reader, writer.get_extra_info("peername")[0])
+        except ConnectionError:
+            pass
+        finally:
+            self.connections.discard(task)
+            writer.close()
+
+    async def _frames(self, reader: asyncio.StreamReader, peer: str) -> None:
+        held = bytearray()
+        while True:
+            block = await self.intake.read(reader)
+            if not block:
+                if held:
+                    self.intake.count("messages_malformed", self.options.id)
+                return
+            held += block
+            spans, used, lost = self._cut(held)
+            if spans:
+                await self._keep(bytes(held[:used]), spans, peer)
+                del held[:used]
+            if lost:  # where the next frame begins cannot be told any more
+                self.intake.count("messages_malformed", self.options.id)
+                return
+
+    def _cut(self, held: bytearray) -> tuple[list[tuple[int, int]], int, bool]:
+        """Whole frames at the front, the bytes that they take, and whether the next is too large."""
+        spans: list[tuple[int, int]] = []
+        at = 0
+        while at + 4 <= len(held):
+            size = int.from_bytes(held[at : at + 4])
+            if size > self.max_frame:
+                return spans, at, True
+            if at + 4 + size > len(held):
+                break
+            spans.append((at + 4, at + 4 + size))
+            at += 4 + size
+        return spans, at, False
+
+    async def _keep(self, data: bytes, spans: list[tuple[int, int]], peer: str) -> None:
+        moment = now()
+        frames = self._fresh(data, spans, peer, moment)
+        made = []
+        for (tenant, sender), group in groupby(frames, key=lambda frame: (frame[0], frame[1])):
+            whole = list(group)
+            body = b"".join(data[start - 4 : end] for *_, start, end in whole)
+            identities = tuple(identity for _, _, identity, _, _ in whole if identity.batch_id)
+            made.append(Record(
+                records.FRAMES, tenant.workspace, moment, sender, self.options.id, body, tenant.id, identities,
+                self.layout,
+            ))  # fmt: skip
+        for record in made:
+            await self._accept(record)
+
+    async def _accept(self, record: Record) -> None:
+        """A frame that was read is kept, however long that takes."""
+        while True:
+            try:
+                return await self.intake.accept(record)
+            except SpoolFull:
+                self.intake.count("backpressure", self.options.id)
+                await asyncio.sleep(_PAUSE)
+
+    def _fresh(self, data: bytes, spans: list[tuple[int, int]], peer: str, moment: int) -> Iterator[_Frame]:
+        """Frames of known keys that were not sent before."""
+        listener, intake = self.options.id, self.intake
+        starts, ends = (np.array(side, np.int64) for side in zip(*spans, strict=True))
+        told = Wrappers.of(Wire(data), starts, ends)
+        sender = address(peer)
+        forwarding = self._is_proxy(peer)
+        for place, (start, end) in enumerate(spans):
+            intake.count("messages_received", listener)
+            if not told.ok[place]:
+                intake.count("messages_malformed", listener)
+                continue
+            at = int(told.key_at[place])
+            tenant = intake.tenant(self.keys, data[at : at + 16])
+            if tenant is None:
+                intake.count("auth_failures", listener)
+                continue
+            identity = Identity.of(int(told.batch_id[place]), data[int(told.low[place]) : int(told.high[place])])
+            if not all(intake.fresh(listener, tenant.id, (identity,), moment)):
+                continue
+            ip_at = int(told.ip_at[place])
+            named = data[ip_at : ip_at + 16] if forwarding and ip_at >= 0 else sender
+            yield tenant, named, identity, start, end
+
+    def _is_proxy(self, peer: str) -> bool:
+        try:
+            found = ipaddress.ip_address(peer.partition("%")[0])
+        except ValueError:
+            return False
+        return any(found in network for network in self.proxies)

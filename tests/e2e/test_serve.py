@@ -1,0 +1,149 @@
+"""`tailrace serve` as a process: it stores what it accepts, outlives its parts, and ends as it is asked to."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import flatwrite as fw
+import pyarrow.parquet as pq
+import pytest
+from commandline import Home
+
+KEY = "000102030405060708090a0b0c0d0e0f"
+CONFIG = """
+listener "http" "h" {{
+  port = {port}
+  api_keys_file = "{root}/keys"
+}}
+listener "tcp" "t" {{
+  port = 0
+  api_keys_file = "{root}/keys"
+}}
+"""
+SINK = (
+    '[sinks.parquet]\ntype = "parquet"\npath = "{root}/parquet/"\nflush_interval = "200ms"\nmetrics_interval = "1s"\n'
+)
+PATIENCE = 120.0
+
+
+def until(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def plain_home(tmp_path: Path) -> Home:
+    """Without a class archive: nothing here starts a JVM."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    home = Home(tmp_path / "home", {"PORT": str(port)})
+    (tmp_path / "keys").write_text(f"{KEY}:42:first\n")
+    home.configure(CONFIG.format(root=tmp_path, port=port))
+    (home.path / "config" / "sink.toml").write_text(SINK.format(root=tmp_path))
+    return home
+
+
+@contextmanager
+def served(home: Home, said: Path) -> Iterator[int]:
+    """Process id of the supervisor."""
+    with said.open("w") as err:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tailrace.cli.main", "serve"], env=home.environment(), stderr=err, cwd=home.path
+        )
+    try:
+        until(lambda: "tcp.t on" in said.read_text() or process.poll() is not None)
+        yield process.pid
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def parts(supervisor: int) -> dict[str, int]:
+    """Processes of the supervisor, by part."""
+    found = {}
+    for child in Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split():
+        words = Path(f"/proc/{child}/cmdline").read_bytes().split(b"\0")
+        if b"--part" in words:
+            found[words[words.index(b"--part") + 1].decode()] = int(child)
+    return found
+
+
+def stored(root: Path) -> list[str]:
+    names = []
+    for path in (root / "parquet").rglob("events.parquet"):
+        names += pq.ParquetFile(path).read()["event_name"].to_pylist()
+    return sorted(names)
+
+
+def lines(root: Path, first: int, count: int) -> Path:
+    path = root / f"{first}.jsonl"
+    event = {"type": "track", "device_id": "550e8400-e29b-41d4-a716-446655440000"}
+    path.write_text("".join(json.dumps(event | {"event": f"e{n:05d}"}) + "\n" for n in range(first, first + count)))
+    return path
+
+
+def test_serve(plain_home: Home, tmp_path: Path) -> None:
+    home, root = plain_home, tmp_path
+    url = f"http://127.0.0.1:{home.env['PORT']}"
+
+    def send(first: int, count: int) -> None:
+        sent = home.run("send", str(lines(root, first, count)), "--to", url, "--key", KEY, "--output", "json", "--gzip")
+        assert (sent.code, sent.json()["accepted"]) == (0, count), sent.err
+
+    with served(home, root / "err") as supervisor:
+        send(0, 1500)
+        second = home.run("serve")
+        assert second.code == 6
+        assert "is held by process" in second.err
+        # Each part is killed, and comes again by itself.
+        until(lambda: len(parts(supervisor)) == 2)
+        before = parts(supervisor)
+        os.kill(before["driver"], signal.SIGKILL)
+        send(1500, 500)
+        os.kill(before["listeners"], signal.SIGKILL)
+        send(2000, 500)
+        until(lambda: len(parts(supervisor)) == 2)
+        assert not set(before.values()) & set(parts(supervisor).values())
+        until(lambda: len(stored(root)) == 2500)
+        # A client that stays connected does not keep what it has sent from the files.
+        with _tcp(root / "err") as client:
+            now = int(time.time() * 1000)
+            client.sendall(fw.framed(fw.events([fw.event(name=f"e0250{n}", timestamp=now) for n in range(5)])))
+            until(lambda: len(stored(root)) == 2505)
+            status = home.run("sink", "status", "--output", "json").json()
+            os.kill(supervisor, signal.SIGHUP)
+            until(lambda: "API keys: read again" in (root / "err").read_text())
+            os.kill(supervisor, signal.SIGTERM)
+            until(lambda: not parts(supervisor) if Path(f"/proc/{supervisor}/task").exists() else True)
+    assert stored(root) == [f"e{n:05d}" for n in range(2505)]
+    assert (status[0]["name"], status[0]["waiting"], status[0]["files"]) == ("parquet", 0, 1)
+    assert "sink parquet: " in (root / "err").read_text()
+    assert not list((home.path / "spool" / "default").glob("*.segment"))
+
+
+def _tcp(said: Path) -> socket.socket:
+    """The port that the listener has now: it was begun again."""
+    port = re.findall(r"listener tcp.t on \S+:(\d+)", said.read_text())[-1]
+    return socket.create_connection(("127.0.0.1", int(port)))
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.configure('sink "parquet" "p" { path = "x" }')
+    done = home.run("serve")
+    assert (done.code, "no listener is configured" in done.err) == (3, True)

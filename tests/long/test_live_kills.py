@@ -1,0 +1,159 @@
+"""Listeners and driver killed at random moments under load, beside readers: what was acknowledged is stored once.
+
+Statements 2, 16 and 17 of the sink.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import duckdb
+import polars as pl
+import pyarrow.parquet as pq
+import pytest
+import urllib3
+from commandline import Home
+
+KEY = "000102030405060708090a0b0c0d0e0f"
+SENDERS, KILLS, REQUEST = 2, 20, 500
+SECONDS = float(os.environ.get("TAILRACE_LONG_SECONDS", "60"))
+CONFIG = """
+listener "http" "h" {{
+  port = {port}
+  api_keys_file = "{root}/keys"
+}}
+sink "parquet" "p" {{
+  path = "{root}/parquet"
+  flush_interval = "500ms"
+}}
+"""
+
+
+class Sender(threading.Thread):
+    """Sends until it is told to stop, the same request again until it is acknowledged."""
+
+    def __init__(self, number: int, url: str, stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.number, self.url, self.stop = number, url, stop
+        self.acknowledged = 0
+        self.again = 0
+
+    def run(self) -> None:
+        pool = urllib3.PoolManager(retries=False, timeout=10.0)
+        event = {"type": "track", "device_id": "550e8400-e29b-41d4-a716-446655440000"}
+        while not self.stop.is_set():
+            numbers = range(self.acknowledged, self.acknowledged + REQUEST)
+            rows = [event | {"event": f"{self.number}.{n}", "properties": {"text": "x" * 100}} for n in numbers]
+            body = "\n".join(map(json.dumps, rows)).encode()
+            headers = {"X-API-Key": KEY, "Idempotency-Key": f"{self.number}.{self.acknowledged}"}
+            while True:
+                try:
+                    if pool.request("POST", f"{self.url}/v1/events", body=body, headers=headers).status == 202:
+                        break
+                except urllib3.exceptions.HTTPError:
+                    pass
+                self.again += 1
+                time.sleep(0.05)
+            self.acknowledged += REQUEST
+
+
+class Reader(threading.Thread):
+    """Reads all files, by turns with three engines; whatever goes wrong is kept."""
+
+    def __init__(self, root: Path, stop: threading.Event) -> None:
+        super().__init__(daemon=True)
+        self.root, self.stop = root, stop
+        self.looks = 0
+        self.least = 0
+        self.errors: list[str] = []
+
+    def run(self) -> None:
+        engines = [self._arrow, self._duckdb, self._polars]
+        while not self.stop.is_set():
+            if not list(self.root.rglob("*.parquet")):
+                time.sleep(0.1)
+                continue
+            try:
+                rows, distinct = engines[self.looks % 3]()
+            except Exception as error:
+                self.errors.append(repr(error))
+                continue
+            if rows != distinct or rows < self.least:
+                self.errors.append(f"{rows} rows, {distinct} of them distinct, {self.least} before")
+            self.least = rows
+            self.looks += 1
+            time.sleep(0.1)
+
+    def _arrow(self) -> tuple[int, int]:
+        tables = [pq.ParquetFile(path).read(["event_name"])["event_name"] for path in self.root.rglob("*.parquet")]
+        names = [name for table in tables for name in table.to_pylist()]
+        return len(names), len(set(names))
+
+    def _duckdb(self) -> tuple[int, int]:
+        with duckdb.connect() as engine:
+            sql = f"SELECT count(*), count(DISTINCT event_name) FROM '{self.root}/**/*.parquet'"
+            ((rows, distinct),) = engine.execute(sql).fetchall()
+            return rows, distinct
+
+    def _polars(self) -> tuple[int, int]:
+        names = pl.scan_parquet(f"{self.root}/**/*.parquet").select("event_name").collect()["event_name"]
+        return len(names), names.n_unique()
+
+
+def parts(supervisor: int) -> list[int]:
+    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
+    return [int(child) for child in children]
+
+
+def test_killed_under_load(tmp_path: Path, record_property: pytest.RecordProperty) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    home = Home(tmp_path / "home")
+    (tmp_path / "keys").write_text(f"{KEY}:42\n")
+    home.configure(CONFIG.format(root=tmp_path, port=port))
+    command = [sys.executable, "-m", "tailrace.cli.main", "serve", "--quiet"]
+    served = subprocess.Popen(command, env=home.environment(), cwd=tmp_path, stderr=subprocess.DEVNULL)
+    stop = threading.Event()
+    senders = [Sender(n, f"http://127.0.0.1:{port}", stop) for n in range(SENDERS)]
+    reader = Reader(tmp_path / "parquet", stop)
+    try:
+        for thread in (*senders, reader):
+            thread.start()
+        chosen = random.Random(7)
+        for _ in range(KILLS):
+            time.sleep(chosen.uniform(0.5, 1.5) * SECONDS / KILLS)
+            if running := parts(served.pid):
+                os.kill(chosen.choice(running), signal.SIGKILL)
+        time.sleep(2)
+        stop.set()
+        for thread in senders:
+            thread.join(120)
+        served.send_signal(signal.SIGTERM)
+        assert served.wait(120) == 0
+        reader.join(60)
+    finally:
+        stop.set()
+        served.kill()
+        served.wait()
+    found = Counter(name for path in (tmp_path / "parquet").rglob("events.parquet")
+                    for name in pq.ParquetFile(path).read()["event_name"].to_pylist())  # fmt: skip
+    wanted = {f"{sender.number}.{n}" for sender in senders for n in range(sender.acknowledged)}
+    assert set(found) == wanted
+    assert set(found.values()) == {1}
+    assert not reader.errors
+    assert reader.looks > 10
+    record_property("rows acknowledged and stored once", len(wanted))
+    record_property("kills", KILLS)
+    record_property("requests sent again", sum(sender.again for sender in senders))
+    record_property("readings of all files meanwhile", reader.looks)
