@@ -85,3 +85,41 @@ def test_queries_run_as_they_are(tool: ModuleType, folder: Path, world: World, t
     assert [outcome.rows for outcome in outcomes if outcome.query.file.suffix == ".sql"] == [2]
     summary = tool.told(outcomes, [folder])
     assert "| queries | 6 | 4 | 4 | 2 | 66.7 % | 1 |" in summary
+
+
+def test_two_engines_are_compared(tool: ModuleType, world: World, tmp_path: Path) -> None:
+    line = '192.0.2.{} - - [01/May/2024:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "-"\n'
+    (tmp_path / "access.log").write_text("".join(line.format(number) for number in range(5)))
+    world.collect_one("nginx_access_log", str(tmp_path / "access.log"))
+    engine = tool.engine_of(world.home)
+
+    class Later:
+        """Another order, and a fault if asked for."""
+
+        def run(self, sql: str) -> object:
+            if "count" in sql:
+                raise tool.TailraceError("it cannot count")
+            return engine.run(sql.replace("order by status", "order by status, remote_addr desc"))
+
+    asked = {
+        "select remote_addr from nginx_access_log": ("ran", ""),
+        "select remote_addr from nginx_access_log order by status limit 1": ("ran", ""),
+        "select count(*) from nginx_access_log": ("failed", "it cannot count"),
+        "select list_sort(list(remote_addr))[1:1], 'order by status' from nginx_access_log": (
+            "failed",
+            "1 rows are missing",
+        ),
+    }
+    for sql, (state, reason) in asked.items():
+        outcome = tool.run(engine, tool.Query(tmp_path / "q.sql", "1", sql), Later())
+        assert outcome.state == state, sql
+        assert reason in outcome.reason
+
+
+def test_a_run_goes_on_where_it_was_cut(tool: ModuleType, folder: Path, world: World, tmp_path: Path) -> None:
+    queries = list(tool.queries_in(folder))
+    kept = tmp_path / "found.json"
+    assert tool.outcomes_of(queries, world.home, False, tool.Remembered(kept), until=0.0) == []
+    first = tool.outcomes_of(queries, world.home, False, tool.Remembered(kept), until=float("inf"))
+    assert len(first) == len(queries)
+    assert tool.outcomes_of(queries, tmp_path / "nowhere", False, tool.Remembered(kept), until=0.0) == first

@@ -75,7 +75,17 @@ class Answer:
         return frame
 
     def spark(self) -> DataFrame:
-        """As a DataFrame of Spark: DuckDB answers, and the rows go to the session that is active, or to a new one."""
+        """As a DataFrame of Spark, in the session that is active or a new one, which computes it when it is asked to.
+
+        Where Spark cannot run the statement DuckDB answers it, and Spark gets the rows.
+        """
+        from tailrace.core.errors import QueryError
+
+        try:
+            return self.lake.spark_engine(self.filters).frame(self.text, self.params)
+        except QueryError as error:
+            if error.code not in ("query.not-on-spark", "query.spark"):
+                raise
         return self.lake.session.get().createDataFrame(self._whole)
 
     def rows(self) -> list[tuple[Any, ...]]:

@@ -19,6 +19,7 @@ from tailrace.cli.options import Context
 if TYPE_CHECKING:
     from tailrace.api.collecting import Reports
     from tailrace.query.engine import Engine
+    from tailrace.query.spark.engine import SparkEngine
 
 Paths = str | Path | Sequence[str | Path]
 Parameters = Mapping[str, object] | Sequence[object]
@@ -140,9 +141,20 @@ class Lake:
 
     def engine(self, filters: Filters) -> Engine:
         """DuckDB over the lake as it is now, with what the filters leave of it."""
+        from tailrace.query.engine import Engine
+
+        return Engine(*self._seen(filters))
+
+    def spark_engine(self, filters: Filters) -> SparkEngine:
+        """The same with Spark."""
+        from tailrace.query.spark.engine import SparkEngine
+
+        return SparkEngine(*self._seen(filters), session=self.session.get)
+
+    def _seen(self, filters: Filters) -> tuple[Any, ...]:
+        """What an engine is made of."""
         from tailrace.cli.seeing import Configured, is_default
         from tailrace.cli.settings import open_lake
-        from tailrace.query.engine import Engine
         from tailrace.query.limits import Limits
 
         stored = open_lake(self.context)
@@ -150,7 +162,7 @@ class Lake:
         configured = Configured(self.context, required=is_needed, warn=_warn)
         limits = Limits(self.sandbox, self.write, self.timeout, self.memory)
         seen = scope(stored, configured, filters)
-        return Engine(stored, configured.tables, configured.schemas, seen, limits=limits, tiers=configured.tiers)
+        return stored, configured.tables, configured.schemas, seen, None, limits, configured.tiers
 
     def close(self) -> None:
         """Ends the Spark session, if there is one and it was started here."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from tailrace.api.answer import Answer
@@ -13,7 +11,6 @@ if TYPE_CHECKING:
 
     from tailrace.api.filters import Filters
     from tailrace.api.lake import Lake
-    from tailrace.core import TimeRange
     from tailrace.query.tables import Shown
     from tailrace.query.views import Views
 
@@ -38,25 +35,18 @@ class WholeTable(Answer):
         It holds the files that the table has now; who wants to see what is collected later asks anew. Of a lake in an
         object store the rows go to Spark as those of other answers do.
         """
-        from deltalake import Schema
-        from pyspark.sql.types import StructType
+        from tailrace.query.spark.frames import frame_of
+        from tailrace.query.views import Held
 
         views = self.lake.engine(self.filters).views
         shown, table = self._shown(views)
         snapshot = shown.snapshot(table)
-        columns = Schema.from_arrow(shown.columns(table)).to_json()
-        schema = StructType.fromJson(json.loads(columns))
-        spark = self.lake.session.get()
-        if snapshot is None or not snapshot.files.num_rows:
-            return spark.createDataFrame([], schema)
-        if not all(map(snapshot.root.has_near, snapshot.files["path"].to_pylist())):
+        if snapshot is not None and not all(map(snapshot.root.has_near, snapshot.files["path"].to_pylist())):
             # Without further packages Spark reaches no object store.
             return super().spark()
-        paths = map(snapshot.root.address, snapshot.files["path"].to_pylist())
-        frame = spark.read.schema(schema).parquet(*paths)
-        for condition in _bounds(views.scope.window):
-            frame = frame.where(condition)
-        return frame
+        names = snapshot.files["path"].to_pylist() if snapshot is not None else ()
+        paths = tuple(snapshot.root.address(name) for name in names) if snapshot is not None else ()
+        return frame_of(self.lake.session.get(), Held(paths, shown.columns(table)), views.scope.window)
 
     def _shown(self, views: Views) -> tuple[Shown, str]:
         """The schema, and the table's name in it."""
@@ -74,10 +64,3 @@ class WholeTable(Answer):
 
     def _beginning(self, most: int) -> str:
         return f"{self.text} limit {most}"
-
-
-def _bounds(window: TimeRange) -> Iterator[str]:
-    """For Spark, whatever the time zone of its session is."""
-    for operator, time in ((">=", window.start), ("<", window.end)):
-        if time is not None:
-            yield f"tp_timestamp {operator} TIMESTAMP_NTZ '{time}'"

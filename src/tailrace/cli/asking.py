@@ -69,16 +69,21 @@ def parameters_from(given: Sequence[str], statements: Sequence[str]) -> dict[str
 
 def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     """The engine of a query with these options."""
+    from tailrace.cli.engines import made
     from tailrace.cli.seeing import Configured, is_default, scope_of
     from tailrace.cli.settings import open_lake
-    from tailrace.query.engine import Engine
 
     limits = limits_of(options)
+    if options.get("engine") == "spark" and limits.memory is not None:
+        hint = "give Spark its own: --spark-conf spark.driver.memory=4g"
+        raise UsageError("--memory is DuckDB's", code="usage.memory-of-spark", hint=hint)
     lake = open_lake(context)
     configured = Configured(context, required=not is_default(options["schema"]))
     scope = scope_of(lake, configured, **{name: options[name] for name in _SEEN})
     announce = _announce if sys.stderr.isatty() else None
-    return Engine(lake, configured.tables, configured.schemas, scope, announce, limits, configured.tiers)
+    engine = options.get("engine", "duckdb")
+    seen = (configured.tables, configured.schemas, scope)
+    return made(context, engine, lake, *seen, announce, limits, configured.tiers)
 
 
 def _announce(files: int, size: int) -> None:

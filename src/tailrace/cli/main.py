@@ -36,7 +36,7 @@ COMMANDS = {
     "schema": "List schemas, or show one.",
     "store": "List stores and their tiers, or show one.",
     "plugin": "List what is installed and what it provides.",
-    "spark": "Pack an environment for the executors of a cluster.",
+    "spark": "Keep a Spark server warm for queries, or pack an environment for a cluster.",
     "config": "Check the configuration, or show it and where each value comes from.",
     "mcp": "Serve the lake to assistants (Model Context Protocol).",
     "completion": "Print a script that completes commands and names in a shell.",

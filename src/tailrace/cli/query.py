@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tailrace.cli.options import Context, without_spark
+from tailrace.cli.engines import ENGINES
+from tailrace.cli.options import Context, everywhere
 from tailrace.cli.scope_options import scope_options
 
 if TYPE_CHECKING:
@@ -36,19 +37,22 @@ _DOT = re.compile(r"^\.[a-z]", re.MULTILINE)
     help="Write the answer to a file; its name tells the form (.csv, .parquet …; .gz packs texts).")  # fmt: skip
 @click.option("--header/--no-header", default=True, help="Names of columns in csv and tsv.")
 @click.option("--separator", metavar="TEXT", default=",", help="Between the values of csv (,).")
+@click.option("--engine", type=click.Choice(ENGINES), default="auto",
+    help="What computes the answer: DuckDB, or Spark where DuckDB's memory is too small (auto).")  # fmt: skip
 @click.option("--timing", is_flag=True, help="Say how long each statement took.")
 @click.option("--timeout", metavar="TIME", help="Stop a statement that takes longer (30s, 5m).")
 @click.option("--memory", metavar="SIZE", help="Most memory that DuckDB may take (512MB, 4GB).")
 @click.option("--sandbox", is_flag=True, help="Only look at the lake's tables: no other files, no network, no changes.")
 @click.option("--write", "writable", metavar="PATH", multiple=True,
     help="A file or directory that SQL may write (copy … to, attach); may be repeated.")  # fmt: skip
-@without_spark()
+@everywhere
 def command(context: Context, texts: tuple[str, ...], output: str | None, out: Path | None, **options: Any) -> None:
     """Answer SQL over the lake, in DuckDB's dialect; without SQL, in a shell.
 
     The argument is SQL, a file that holds SQL, or `-` for standard input. Every table is a view of the same name,
     also while it is empty; `tp_quarantine` holds the records that could not be stored. Configured schemas are schemas
-    of DuckDB. No JVM is started.
+    of DuckDB. Spark runs the same SQL where it is asked for, or where more is to be read than DuckDB's memory holds;
+    otherwise no JVM is started.
     """
     from tailrace.cli.asking import engine_of, parameters_from, sql_of
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.spark_server import start, status, stop
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
@@ -16,7 +17,11 @@ COLUMNS = ("file", "size", "tailrace", "python", "machine", "packages")
 
 @click.group("spark")
 def command() -> None:
-    """Give the executors of a cluster what they need."""
+    """Keep a Spark server warm for queries, or give the executors of a cluster what they need."""
+
+
+for _command in (start, stop, status):
+    command.add_command(_command)
 
 
 @command.command("pack")

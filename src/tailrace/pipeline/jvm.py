@@ -181,7 +181,7 @@ class Driver:
             *archive,
             *(option for text in asked for option in shlex.split(text)),
             "-cp",
-            _class_path(self.settings),
+            class_path(self.settings),
             "org.apache.spark.deploy.SparkSubmit",
             *(part for pair in submitted for part in ("--conf", pair)),
             "pyspark-shell",
@@ -195,14 +195,9 @@ class Driver:
         return [str(script), *(part for pair in pairs for part in ("--conf", pair)), *arguments]
 
     def _environment(self) -> dict[str, str]:
-        env = dict(os.environ)
-        for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE"):
-            env.pop(name, None)
+        env = workers_environment(self.settings)
         env["SPARK_CONNECT_MODE"] = "0"
         env["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(Path(self._info.name, "gateway"))
-        env["PYSPARK_PYTHON"] = workers_python(self.settings)
-        for name, value in WORKERS_MEMORY.items():
-            env.setdefault(name, value)
         if not self.settings.direct:
             env["JAVA_HOME"] = str(launcher_home(self.java, cache_directory(), Path(self._info.name)))
         return env
@@ -214,6 +209,17 @@ class Driver:
 def workers_python(settings: Settings) -> str:
     """The Python that executors start: as asked, else ours, which on a cluster has to lie in the same place."""
     return settings.conf.get("spark.pyspark.python") or os.environ.get("PYSPARK_PYTHON") or sys.executable
+
+
+def workers_environment(settings: Settings) -> dict[str, str]:
+    """Of a JVM, which hands it on to its Python workers."""
+    env = dict(os.environ)
+    for name in ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "SPARK_REMOTE"):
+        env.pop(name, None)
+    env["PYSPARK_PYTHON"] = workers_python(settings)
+    for name, value in WORKERS_MEMORY.items():
+        env.setdefault(name, value)
+    return env
 
 
 def archive_for(settings: Settings, java: Java) -> Archive:
@@ -236,7 +242,7 @@ def _jvm_flags(settings: Settings) -> tuple[str, ...]:
     return FULL if settings.compiled else LEAN
 
 
-def _class_path(settings: Settings) -> str:
+def class_path(settings: Settings) -> str:
     """Jars first, directories last: an archive is valid only if its class path is the beginning of ours."""
     extra = settings.conf.get("spark.driver.extraClassPath")
     directories = [settings.conf_dir, os.environ.get("HADOOP_CONF_DIR"), os.environ.get("YARN_CONF_DIR")]

@@ -46,8 +46,11 @@ def open_session(options: SessionOptions, driver: Driver | None = None) -> Spark
     global _running, _made
     _silence()
     _import_early()
+    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
 
+    # Of PySpark's own class: it hands that one arguments which another does not take.
+    _mute(PySparkLogger.getLogger("SQLQueryContextLogger"))
     settings = settle(options, given=_given_by_submit())
     active = SparkSession.getActiveSession() if settings.remote is None else None
     if active is not None:
@@ -149,10 +152,13 @@ def _silence() -> None:
     warnings.filterwarnings("ignore", module=r"pyspark\b")
     # py4j logs an interrupted call on the root logger, with a stack trace.
     logging.getLogger().addFilter(_not_of_py4j)
-    for name in ("py4j", "pyspark", "SQLQueryContextLogger"):
-        logger = logging.getLogger(name)
-        logger.addHandler(logging.NullHandler())
-        logger.propagate = False
+    for name in ("py4j", "pyspark"):
+        _mute(logging.getLogger(name))
+
+
+def _mute(logger: logging.Logger) -> None:
+    logger.handlers = [logging.NullHandler()]
+    logger.propagate = False
 
 
 def _not_of_py4j(record: logging.LogRecord) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from tailrace.lake.quoting import quoted
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, readable_of
 from tailrace.query.local import Announce, LocalFiles
+from tailrace.query.networks import register, without_inet
 from tailrace.query.parameters import with_values
 from tailrace.query.permission import Permission
 from tailrace.query.plan import opened, planner
@@ -76,6 +78,7 @@ class Engine:
         self.tables = Tables(lake, declared, scope or Scope(), tiers)
         self.views = Views(self.connection, self.tables, schemas, LocalFiles(lake, announce))
         self.permission = Permission(self.limits, lake)
+        self.has_networks = False
         if self.limits.sandboxed:
             self.views.planner = planner(self.tables.scope.schema, self.limits)
         confine(self.connection, self.limits, readable_of(lake, tiers()) if self.limits.sandboxed else ())
@@ -87,14 +90,7 @@ class Engine:
 
     def run(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[Result]:
         """The answers of all statements, one after the other; `$name` and `$1` in them stand for parameters."""
-        try:
-            text = with_now(with_values(sql, parameters or {}))
-            statements = [(s.query, _kind(s), _answers(s)) for s in self.connection.extract_statements(text)]
-        except duckdb.Error as error:
-            raise _refused(error, self._misread(str(error), sql)) from None
-        except UnicodeEncodeError:
-            raise QueryError("the SQL holds bytes that are no text", hint="write it in UTF-8") from None
-        for statement, kind, answers in statements:
+        for statement, kind, answers in self._statements(sql, parameters or {}):
             self.permission.require(statement, kind)
             result = self._answer(Statement.of(statement))
             yield result if answers else Result((), (), result.rows, result.clock)
@@ -108,22 +104,52 @@ class Engine:
         self.tables.forget()
         self.views.forget()
 
-    def _answer(self, statement: Statement) -> Result:
-        clock = Clock(self.connection, self.limits.seconds)
+    def _statements(self, sql: str, parameters: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
+        """Text and kind of each, and whether it answers anything."""
         try:
+            text = self._with_networks(with_now(with_values(sql, parameters)))
+            return [(s.query, _kind(s), _answers(s)) for s in self.connection.extract_statements(text)]
+        except duckdb.Error as error:
+            raise _refused(error, self._misread(str(error), sql)) from None
+        except UnicodeEncodeError:
+            raise QueryError("the SQL holds bytes that are no text", hint="write it in UTF-8") from None
+
+    def _with_networks(self, sql: str) -> str:
+        text = without_inet(sql)
+        if text != sql and not self.has_networks:
+            register(self.connection)
+            self.has_networks = True
+        return text
+
+    def _answer(self, statement: Statement) -> Result:
+        clock = self._clock()
+        with self._explained():
             self.views.make(statement)
-            cursor = clock.run(lambda: self.connection.execute(statement.text))
+            cursor = self._execute(statement, clock)
             described = cursor.description or []
             if statement.moves:
                 self.views.stay_in_path()
             names, types = tuple(d[0] for d in described), tuple(str(d[1]) for d in described)
             return Result(names, types, _rows(cursor, clock), clock, lambda: _batches(cursor, clock))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """What DuckDB and the lake refuse, with what may be done about it."""
+        try:
+            yield
         except duckdb.CatalogException as error:
             raise _refused(_GUESS.sub("", str(error)), self._guess(str(error))) from None
         except LakeError as error:
             raise QueryError(error.message, code=error.code, where=error.where, hint=error.hint) from error
         except duckdb.Error as error:
             raise _refused(error) from None
+
+    def _clock(self) -> Clock:
+        return Clock(self.connection.interrupt, self.limits.seconds)
+
+    def _execute(self, statement: Statement, clock: Clock) -> duckdb.DuckDBPyConnection:
+        """Runs a statement whose views are made."""
+        return clock.run(lambda: self.connection.execute(statement.text))
 
     def _guess(self, message: str) -> str | None:
         """What may be meant by a table that does not exist."""

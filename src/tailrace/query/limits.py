@@ -78,8 +78,8 @@ def _times(amount: str, factor: int) -> str:
 class Clock:
     """Runs the steps of one statement beside the main thread, so that time and Ctrl-C can stop them."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, seconds: float | None = None) -> None:
-        self.connection = connection
+    def __init__(self, interrupt: Callable[[], object], seconds: float | None = None) -> None:
+        self.interrupt = interrupt
         self.seconds = seconds
         self.used = 0.0
         "Seconds so far."
@@ -120,5 +120,5 @@ class Clock:
     def _stop(self, done: threading.Event) -> None:
         deadline = time.monotonic() + _PATIENCE
         while not done.is_set() and time.monotonic() < deadline:
-            self.connection.interrupt()
+            self.interrupt()
             done.wait(_AGAIN)

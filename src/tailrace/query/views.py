@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,16 @@ _MAIN = "main"
 "DuckDB's own schema: what a user names by it is what needs no prefix."
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is behind a view: files that a statement can need, and the columns they have together."""
+
+    paths: tuple[str, ...]
+    schema: pa.Schema
+    size: int = 0
+    "Bytes of all files."
+
+
 class Views:
     """The schemas of one DuckDB connection."""
 
@@ -55,6 +66,12 @@ class Views:
         "Views that a statement has named so far, and their tables."
         self.narrowed: dict[Key, str] = {}
         "Those that lack files which the last statement did not need, or were only to be listed."
+        self.held: dict[Key, Held] = {}
+        "The files of views that were made."
+        self.quarantines: set[Key] = set()
+        "Views of records that could not be stored."
+        self.read: tuple[Key, ...] = ()
+        "Views that the last statement looks at."
         self.indirect = False
         "May a statement read a view without naming it?"
         self._create((DEFAULT_SCHEMA, self.scope.schema))
@@ -100,6 +117,7 @@ class Views:
         wanted |= {key: table for key, table in others.items() if key in self.narrowed or key in pruned}
         for key, table in wanted.items():
             self._make(key, table, pruned.get(key))
+        self.read = tuple(wanted)
         unseen = self._make_listed({key: table for key, table in listed.items() if key not in wanted})
         self.made |= wanted
         self.narrowed = {
@@ -142,6 +160,13 @@ class Views:
         found = tuple(self.known[name.lower()] for name in names if name.lower() in self.known)
         return found or (_MAIN,)
 
+    def key_of(self, schema: str | None, name: str) -> Key | None:
+        """The view that a statement means by a name, among those that were made."""
+        folded = {(place, view.lower()): view for place, view in (*self.held, *self.quarantines)}
+        places = self.path if schema is None else (self.known.get(schema.lower()),)
+        found = next((place for place in places if (place, name.lower()) in folded), None)
+        return None if found is None else (found, folded[found, name.lower()])
+
     def stay_in_path(self) -> None:
         """After `use` of a database of the user's own, tables of the lake still need no prefix."""
         ((current, path),) = self.connection.execute(
@@ -179,29 +204,33 @@ class Views:
         return scans(self.planner, statement.text, path, columns)
 
     def _make(self, key: Key, table: str, files: pa.Table | None) -> None:
-        from tailrace.lake.versions import require_files, vacuumed
-
-        shown = self.schemas[key[0]]
-        seen = shown.snapshot(table)
-        files = files if files is not None or seen is None else seen.files
-        if seen is None or files is None or not files.num_rows:
-            body = bodies.nothing(shown.columns(table))
-        else:
-            names = files["path"].to_pylist()
-            if shown.is_old(table):
-                require_files(seen.root, filter(seen.root.has_near, names))
-            try:
-                paths = self.files.paths(seen.root, names, files["size"].to_pylist())
-            except LakeError as error:
-                if shown.is_old(table) and error.code == "lake.damaged-file":
-                    raise vacuumed(str(error.where)) from None
-                raise
-            body = bodies.rows_of(paths, seen.schema, self.scope.condition)
+        held = self.held[key] = self._held(self.schemas[key[0]], table, files)
+        condition = self.scope.condition
+        body = bodies.rows_of(held.paths, held.schema, condition) if held.paths else bodies.nothing(held.schema)
         try:
             self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
         except duckdb.IOException as error:
             hint = "restore the file from a backup; other tables are not affected"
             raise LakeError(str(error).splitlines()[0], code="lake.damaged-file", hint=hint) from None
+
+    def _held(self, shown: Shown, table: str, files: pa.Table | None) -> Held:
+        """The files as they can be opened; of a lake that is elsewhere they are fetched."""
+        from tailrace.lake.versions import require_files, vacuumed
+
+        seen = shown.snapshot(table)
+        files = files if files is not None or seen is None else seen.files
+        if seen is None or files is None or not files.num_rows:
+            return Held((), shown.columns(table))
+        names, sizes = files["path"].to_pylist(), files["size"].to_pylist()
+        if shown.is_old(table):
+            require_files(seen.root, filter(seen.root.has_near, names))
+        try:
+            paths = self.files.paths(seen.root, names, sizes)
+        except LakeError as error:
+            if shown.is_old(table) and error.code == "lake.damaged-file":
+                raise vacuumed(str(error.where)) from None
+            raise
+        return Held(tuple(paths), seen.schema, sum(size or 0 for size in sizes))
 
     def _make_listed(self, listed: Mapping[Key, str]) -> dict[Key, str]:
         """Views that are there to be listed, without files; a listing goes on without those that cannot be read."""
@@ -220,6 +249,7 @@ class Views:
         return made
 
     def _make_quarantine(self, key: Key) -> None:
+        self.quarantines.add(key)
         body, damaged = bodies.quarantine(self.connection, self.files)
         self.warnings.extend(f"left out of {QUARANTINE}: {error}" for error in damaged)
         if self.scope.at is not None:

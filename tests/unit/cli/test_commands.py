@@ -143,9 +143,9 @@ def test_doctor_warns_of_paths(world):
 
 
 def test_spark_is_not_offered_where_none_runs(world):
-    shown = {name: run(world, name, "--help").stdout for name in ("collect", "query", "doctor")}
+    shown = {name: run(world, name, "--help").stdout for name in ("collect", "connect", "doctor")}
     assert ["--master" in text for text in shown.values()] == [True, False, True]
-    assert run(world, "query", "--master", "local", "select 1").exit_code == 0
+    assert run(world, "connect", "--master", "local").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,7 @@ def test_options_leave_rows_out(filled: World, options: tuple[str, ...], holds: 
         (("--at", "hit=3"), "there is no table hit", "did you mean 'hits'?"),
         (("--at", "soon"), "cannot read 'soon' as a time", "T-7d"),
         (("--at", "1", "--at", "2"), "--at is given twice", "write --at TABLE=VERSION"),
+        (("--engine", "spark", "--memory", "1GB"), "--memory is DuckDB's", "spark.driver.memory"),
         (("--at", "99"), "table hits has no version 99", "`tailrace partition history` lists them"),
     ],
 )

@@ -1,0 +1,61 @@
+"""DuckDB's SQL as sqlglot reads it here: paths of JSON stay as they are written, and networks have their operator."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from sqlglot import exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.parsers.duckdb import DuckDBParser
+from sqlglot.tokenizer_core import TokenType
+
+from tailrace.query.networks import SIGN, WITHIN
+from tailrace.query.spark.refusal import refused
+
+_WITHIN = TokenType.QMARK_AMP
+"A token that DuckDB's SQL does not have."
+
+
+class Asked(DuckDB):
+    """What people write."""
+
+    EXPRESSION_METADATA = {  # noqa: RUF012 (as sqlglot declares it)
+        **DuckDB.EXPRESSION_METADATA,
+        exp.JSONExtract: {"returns": exp.DType.JSON},
+        exp.JSONExtractScalar: {"returns": exp.DType.VARCHAR},
+        exp.JSONKeys: {"annotator": lambda self, e: _set(self, e, "VARCHAR[]")},
+        exp.FromJson: {"annotator": lambda self, e: _set(self, e, "JSON[]")},
+        exp.ParseJSON: {"returns": exp.DType.JSON},
+    }
+
+    class Tokenizer(DuckDB.Tokenizer):
+        KEYWORDS: ClassVar = {**DuckDB.Tokenizer.KEYWORDS, SIGN: _WITHIN}
+
+    class Parser(DuckDBParser):
+        # `f(x -> 'a')` is about JSON: DuckDB writes lambdas with the word.
+        LAMBDAS: ClassVar = {sign: make for sign, make in DuckDBParser.LAMBDAS.items() if sign != TokenType.ARROW}
+        RANGE_PARSERS: ClassVar = {
+            **DuckDBParser.RANGE_PARSERS,
+            _WITHIN: lambda self, this: exp.Anonymous(this=WITHIN, expressions=[this, self._parse_bitwise()]),
+        }
+
+    def to_json_path(self, path: exp.Expr | None) -> exp.Expr | None:
+        """As it is: sqlglot takes `'a.b'` for two keys, which is one."""
+        return path
+
+
+def _set(self: Any, expression: exp.Expr, kind: str) -> exp.Expr:
+    self._set_type(expression, exp.DataType.build(kind, dialect="duckdb"))
+    return expression
+
+
+def parse(sql: str) -> exp.Query:
+    """One statement that DuckDB has understood already."""
+    try:
+        (tree,) = (found for found in Asked().parse(sql) if found is not None)
+    except (ParseError, TokenError, ValueError) as error:
+        raise refused(f"its SQL is not understood ({str(error).splitlines()[0]})") from None
+    if not isinstance(tree, exp.Query):
+        raise refused("it is no plain select")
+    return tree

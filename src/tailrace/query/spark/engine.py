@@ -1,0 +1,206 @@
+"""SQL over the lake with Spark: DuckDB says what a statement means and which files it needs, Spark computes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from tailrace.core.errors import QueryError, SparkError
+from tailrace.lake.quoting import quoted
+from tailrace.query.engine import Engine
+from tailrace.query.limits import Clock
+from tailrace.query.plan import Key, address
+from tailrace.query.spark.choice import SMALL, holds_rows, memory_of
+from tailrace.query.spark.refusal import REFUSED, refused
+from tailrace.query.statement import Statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    Described = list[tuple[str, str]]
+
+_ANSWER = "tailrace_answer"
+"What Spark has answered, as DuckDB sees it."
+_ZONE = "spark.sql.session.timeZone"
+Announce = Callable[[int, int], None]
+_numbers = count()
+
+
+class SparkEngine(Engine):
+    """An engine whose selects run on Spark, all of them or those that are too large for DuckDB.
+
+    Every other statement is DuckDB's: `describe`, but also `copy` and `create table … as`.
+    """
+
+    def __init__(
+        self,
+        *given: Any,
+        session: Callable[[], SparkSession],
+        too_large: Announce | None = None,
+        **named: Any,
+    ) -> None:
+        super().__init__(*given, **named)
+        self.session = session
+        self.too_large = too_large
+        "Is told the bytes to be read and those of DuckDB's memory, where Spark is chosen for them; None: it always is."
+        self.tag = f"tailrace_{os.getpid()}_{next(_numbers)}"
+        self.has_functions = False
+        self.numbers = count()
+        self.on_spark: dict[Key, tuple[Any, str]] = {}
+        "Views that Spark has: what is in them, and their names."
+
+    def frame(self, sql: str, parameters: Mapping[str, Any]) -> DataFrame:
+        """The last statement as a DataFrame that is not computed yet, with the names and types that DuckDB has."""
+        *others, (last, kind, _) = self._statements(sql, parameters)
+        for text, other, _ in others:
+            self.permission.require(text, other)
+            self._answer(Statement.of(text))
+        self.permission.require(last, kind)
+        statement = Statement.of(last)
+        if not statement.selects:
+            raise refused("it is no select")
+        with self._explained():
+            self.views.make(statement)
+            frame, columns = self._frame(statement)
+            return self._named(frame, columns)
+
+    def _clock(self) -> Clock:
+        return Clock(self._interrupt, self.limits.seconds)
+
+    def _interrupt(self) -> None:
+        self.connection.interrupt()
+        with suppress(Exception):
+            self.session().interruptTag(self.tag)
+
+    def _execute(self, statement: Statement, clock: Clock) -> duckdb.DuckDBPyConnection:
+        if not statement.selects or (self.too_large is not None and not self._is_too_large(statement)):
+            return super()._execute(statement, clock)
+        try:
+            # A JVM that has to start first does not take the statement's time.
+            self.session()
+            answer, columns = clock.run(lambda: self._collected(statement))
+        except (QueryError, SparkError) as error:
+            if self.too_large is None or error.code == "query.timeout":
+                raise
+            self.warnings.append(f"{error.message}; DuckDB answers")
+            return super()._execute(statement, clock)
+        self.connection.register(_ANSWER, answer)
+        parts = ", ".join(f"c{n}::{kind} AS {quoted(name)}" for n, (name, kind) in enumerate(columns))
+        return clock.run(lambda: self.connection.execute(f"SELECT {parts} FROM {_ANSWER}"))
+
+    def _is_too_large(self, statement: Statement) -> bool:
+        size = sum(self.views.held[key].size for key in self.views.read if key in self.views.held)
+        if size <= SMALL:
+            return False
+        memory = memory_of(self.connection)
+        if size <= memory or not holds_rows(self.connection, statement.text):
+            return False
+        assert self.too_large is not None
+        self.too_large(size, memory)
+        return True
+
+    def _collected(self, statement: Statement) -> tuple[pa.Table, Described]:
+        frame, columns = self._frame(statement)
+        spark = self.session()
+        with _spark_errors():
+            spark.addTag(self.tag)
+            try:
+                return frame.toArrow(), columns
+            finally:
+                spark.removeTag(self.tag)
+
+    def _frame(self, statement: Statement) -> tuple[DataFrame, Described]:
+        columns = self._described(statement.text)
+        spark = self.session()
+        text = self._translated(spark, statement)
+        with _spark_errors(), _in_utc(spark):
+            frame = spark.sql(text)
+            return frame.toDF(*(f"c{place}" for place in range(len(columns)))), columns
+
+    def _named(self, frame: DataFrame, columns: Described) -> DataFrame:
+        from pyspark.sql.pandas.types import from_arrow_type
+
+        nulls = ", ".join(f"NULL::{kind.replace('JSON', 'VARCHAR')} AS c{n}" for n, (_, kind) in enumerate(columns))
+        empty: pa.Table = self.connection.execute(f"SELECT {nulls} LIMIT 0").to_arrow_table()
+        kinds = [from_arrow_type(kind, prefer_timestamp_ntz=True) for kind in empty.schema.types]
+        return frame.select(*(frame[f"c{n}"].cast(kind) for n, kind in enumerate(kinds))).toDF(*(c for c, _ in columns))
+
+    def _described(self, sql: str) -> Described:
+        """Names and types of an answer: DuckDB's, so that both engines give the same."""
+        found = self.connection.execute(f"DESCRIBE {sql}").fetchall()
+        return [(str(row[0]), str(row[1])) for row in found]
+
+    def _translated(self, spark: SparkSession, statement: Statement) -> str:
+        from tailrace.query.spark import functions
+        from tailrace.query.spark.translate import translate
+
+        types: dict[str, Mapping[str, str]] = {}
+
+        def resolve(schema: str | None, table: str) -> str | None:
+            key = self.views.key_of(schema, table)
+            if key is None or not (key in self.views.held or key in self.views.quarantines):
+                return None
+            name = self._view(spark, key)
+            types[name] = dict(self._described(f"FROM {address(key)}"))
+            return name
+
+        text = translate(statement.text, resolve, types)
+        if not self.has_functions and any(f"{name}(" in text.lower() for name in functions.names()):
+            functions.register(spark)
+            self.has_functions = True
+        return text
+
+    def _view(self, spark: SparkSession, key: Key) -> str:
+        """A view over what the statement can need of a table; the one before where that is the same."""
+        from tailrace.query.spark.frames import frame_of
+
+        held = self.views.held.get(key)
+        before = self.on_spark.get(key)
+        if before is not None and held is not None and before[0] == held:
+            return before[1]
+        name = f"{self.tag}_{next(self.numbers)}"
+        with _spark_errors():
+            if held is None:
+                # Files whose rows are not all shown: DuckDB reads them.
+                rows = self.connection.execute(f"FROM {address(key)}").to_arrow_table()
+                frame = spark.createDataFrame(rows)
+            else:
+                frame = frame_of(spark, held, self.views.scope.window)
+            frame.createOrReplaceTempView(name)
+            if before is not None:
+                spark.catalog.dropTempView(before[1])
+        self.on_spark[key] = held, name
+        return name
+
+
+@contextmanager
+def _in_utc(spark: SparkSession) -> Iterator[None]:
+    """A session of the user's own may have another zone; a statement keeps the one that it was made in."""
+    before = spark.conf.get(_ZONE)
+    if before == "UTC":
+        yield
+        return
+    spark.conf.set(_ZONE, "UTC")
+    try:
+        yield
+    finally:
+        spark.conf.set(_ZONE, str(before))
+
+
+@contextmanager
+def _spark_errors() -> Iterator[None]:
+    """What Spark says, without its stack."""
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        told = str(error.getMessage() or error).strip().splitlines()
+        message = f"Spark: {told[0] if told else 'it failed'}"
+        raise QueryError(message, code="query.spark", hint=REFUSED) from None

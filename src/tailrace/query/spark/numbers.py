@@ -1,0 +1,85 @@
+"""Numbers, and values that become those of another type."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from tailrace.query.spark.building import INTEGERS, REALS, Expression, Rule, call, cast, kind_of, number, text, whole
+from tailrace.query.spark.jsons import to_json, unquoted
+
+_HUGE = {
+    exp.DType.INT128: "DECIMAL(38, 0)",
+    exp.DType.UINT128: "DECIMAL(38, 0)",
+    exp.DType.UBIGINT: "DECIMAL(20, 0)",
+    exp.DType.UINT: "BIGINT",
+    exp.DType.USMALLINT: "INT",
+    exp.DType.UTINYINT: "SMALLINT",
+    exp.DType.INET: "STRING",
+    exp.DType.UUID: "STRING",
+    exp.DType.TIMESTAMP_S: "TIMESTAMP_NTZ",
+    exp.DType.TIMESTAMP_MS: "TIMESTAMP_NTZ",
+    exp.DType.TIMESTAMP_NS: "TIMESTAMP_NTZ",
+}
+"Types that Spark lacks."
+_DECIMALS = frozenset({exp.DType.DECIMAL, exp.DType.BIGDECIMAL})
+
+
+def divided(node: Expression) -> Expression:
+    """As real numbers; by zero it is infinite, and no failure."""
+    above, below = cast(node.this, "double"), node.expression
+    if whole(below):
+        return exp.Div(this=above, expression=below.copy())
+    endless = exp.Mul(this=above, expression=cast(text("Infinity"), "double"))
+    is_zero = exp.EQ(this=_bracketed(below), expression=number(0))
+    return call("IF", is_zero, endless, exp.Div(this=above.copy(), expression=_bracketed(below)))
+
+
+def _bracketed(node: Expression) -> Expression:
+    return exp.Paren(this=node.copy()) if isinstance(node, exp.Binary) else node.copy()
+
+
+def divided_whole(node: Expression) -> Expression:
+    if kind_of(node.this) in REALS or kind_of(node.expression) in REALS:
+        return divided(node)
+    return node
+
+
+def averaged(node: Expression) -> Expression:
+    """Spark would round that of decimals."""
+    return exp.Avg(this=cast(node.this, "double")) if kind_of(node.this) in _DECIMALS else node
+
+
+def logarithm(node: Expression) -> Expression:
+    """Of base 10, where none is given."""
+    return call("LOG10", node.this) if node.args.get("expression") is None else node
+
+
+def converted(node: Expression) -> Expression:
+    """`cast` and `try_cast`."""
+    wanted = node.args["to"]
+    if isinstance(node, exp.TryCast):
+        node.set("safe", True)
+    kind, inner = wanted.this, node.this
+    if kind in (exp.DType.JSON, exp.DType.JSONB):
+        return to_json(node)
+    if kind_of(inner) == exp.DType.JSON and not wanted.is_type(*exp.DataType.TEXT_TYPES):
+        inner = unquoted(inner)
+    if kind in INTEGERS and kind_of(inner) in REALS:
+        inner = call("RINT", inner)
+    elif kind in INTEGERS and kind_of(inner) in _DECIMALS:
+        inner = call("ROUND", inner)
+    if inner is not node.this:
+        node.set("this", inner.copy())
+    if kind in _HUGE:
+        node.set("to", exp.DataType.build(_HUGE[kind], dialect="spark"))
+    return node
+
+
+RULES: dict[type[Expression], Rule] = {
+    exp.Div: divided,
+    exp.IntDiv: divided_whole,
+    exp.Avg: averaged,
+    exp.Log: logarithm,
+    exp.Cast: converted,
+    exp.TryCast: converted,
+}

@@ -1,0 +1,132 @@
+"""Texts and patterns."""
+
+from __future__ import annotations
+
+import re
+
+from sqlglot import exp
+
+from tailrace.query.spark.building import LISTS, Expression, Rule, call, cast, kind_of, number, text, written
+from tailrace.query.spark.refusal import refused
+
+_NO_ESCAPE = "\x01"
+"A sign that stands in no pattern: Spark has to be told that `\\` is none."
+_FLAGS = {"i": "(?i)", "s": "(?s)", "m": "(?m)", "c": "", "l": "", "n": "", "p": "", "g": ""}
+_GROUP = re.compile(r"\\(\d)")
+
+
+def like(node: Expression) -> Expression:
+    """A backslash in a pattern means itself, unless somebody says otherwise."""
+    if isinstance(node.parent, exp.Escape):
+        return node
+    pattern = written(node.expression)
+    if pattern is not None and "\\" not in pattern:
+        return node
+    return exp.Escape(this=node.copy(), expression=text(_NO_ESCAPE))
+
+
+def matches(node: Expression) -> Expression:
+    flags = node.args.get("flag")
+    return call("REGEXP_LIKE", node.this, _flagged(node.expression, flags))
+
+
+def fully_matches(node: Expression) -> Expression:
+    whole_of = call("CONCAT", text("^(?:"), _flagged(node.args["expression"], node.args.get("options")), text(")$"))
+    return call("REGEXP_LIKE", node.this, whole_of)
+
+
+def _flagged(pattern: Expression, flags: Expression | None) -> Expression:
+    if flags is None:
+        return pattern
+    given = written(flags)
+    if given is None or set(given) - set(_FLAGS):
+        raise refused("options of a pattern that are not i, s, m or g")
+    sign = "".join(_FLAGS[flag] for flag in given)
+    return call("CONCAT", text(sign), pattern) if sign else pattern
+
+
+def extracted(node: Expression) -> Expression:
+    """All of the match, where no group is asked for."""
+    return call("REGEXP_EXTRACT", node.this, node.expression, node.args.get("group") or number(0))
+
+
+def replaced(node: Expression) -> Expression:
+    """The first match, or with `g` all; groups are `$1` to Spark."""
+    flags = written(node.args.get("modifiers")) or ""
+    by, pattern = written(node.args["replacement"]), written(node.expression)
+    if by is None or pattern is None:
+        raise refused("regexp_replace with a pattern that is computed")
+    by = by.replace("\\\\", "\0").replace("$", "\\$")
+    sign = "".join(_FLAGS.get(flag, "") for flag in flags)
+    if "g" in flags:
+        by = _GROUP.sub(r"$\1", by).replace("\0", "\\\\")
+        return call("REGEXP_REPLACE", node.this, text(sign + pattern), text(by))
+    shifted = _GROUP.sub(lambda found: f"${int(found[1]) + 1}" if found[1] != "0" else "$2", by).replace("\0", "\\\\")
+    first = f"{sign}^((?s:.*?))(?:{pattern})"
+    if "$2" in shifted and "\\0" in by:
+        raise refused("regexp_replace with \\0")
+    return call("REGEXP_REPLACE", node.this, text(first), text(f"$1{shifted}"))
+
+
+def length(node: Expression) -> Expression:
+    return call("ARRAY_SIZE", node.this) if kind_of(node.this) in LISTS else node
+
+
+def contains(node: Expression) -> Expression:
+    return call("ARRAY_CONTAINS", node.this, node.expression) if kind_of(node.this) in LISTS else node
+
+
+def prefix(node: Expression) -> Expression:
+    return call("STARTSWITH", *node.expressions)
+
+
+def suffix(node: Expression) -> Expression:
+    return call("ENDSWITH", *node.expressions)
+
+
+def split(node: Expression) -> Expression:
+    """At a text, not at a pattern."""
+    given = written(node.expression)
+    quoted = text(re.sub(r"([^\w\s])", r"\\\1", given)) if given is not None else None
+    return call("SPLIT", node.this, quoted or call("CONCAT", text("\\Q"), node.expression, text("\\E")))
+
+
+def joined(node: Expression) -> Expression:
+    """`string_agg`: texts, with a comma between them if nothing is said."""
+    ordered = node.this if isinstance(node.this, exp.Order) else None
+    inner = ordered.this if ordered is not None else node.this
+    values = inner.expressions[0] if isinstance(inner, exp.Distinct) else inner
+    as_text = values if kind_of(values) in exp.DataType.TEXT_TYPES else cast(values, "string")
+    if isinstance(inner, exp.Distinct):
+        inner.set("expressions", [as_text.copy()])
+        if ordered is not None and len(ordered.expressions) == 1:
+            # Spark orders what is distinct by itself only.
+            ordered.expressions[0].set("this", as_text.copy())
+    elif ordered is not None:
+        ordered.set("this", as_text.copy())
+    else:
+        node.set("this", as_text.copy())
+    node.set("separator", node.args.get("separator") or text(","))
+    return node
+
+
+def concatenated(node: Expression) -> Expression:
+    """`concat` leaves nulls out."""
+    given = (cast(value, "string") for value in node.expressions)
+    return call("CONCAT", *(call("COALESCE", value, text("")) for value in given))
+
+
+RULES: dict[type[Expression], Rule] = {
+    exp.Like: like,
+    exp.ILike: like,
+    exp.RegexpLike: matches,
+    exp.RegexpFullMatch: fully_matches,
+    exp.RegexpExtract: extracted,
+    exp.RegexpReplace: replaced,
+    exp.Length: length,
+    exp.Contains: contains,
+    exp.Split: split,
+    exp.GroupConcat: joined,
+    exp.Concat: concatenated,
+}
+FUNCTIONS: dict[str, Rule] = {"prefix": prefix, "suffix": suffix}
