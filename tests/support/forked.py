@@ -102,6 +102,8 @@ def _server() -> socket.socket:
 def _serve(requests: socket.socket) -> None:
     import world  # noqa: F401  (with nearly all of Tailrace)
 
+    import tailrace.windows.run  # noqa: F401
+
     while True:
         length, handles, _, _ = socket.recv_fds(requests, INTEGER, 3)
         if not length:

@@ -25,7 +25,7 @@ COMMANDS = {
     "partition": "List partitions, show one, delete rows, or restore them.",
     "maintain": "Delete rows past their retention and files that nobody needs, and shorten logs.",
     "quarantine": "List records that could not be stored, show them, try them again, or delete them.",
-    "window": "Logs of OpenTelemetry as OTAP tables: bring them in, ask them, give them back.",
+    "window": "Logs of OpenTelemetry as OTAP tables: windows of time, SQL, sampling; in and out.",
     "compact": "Merge small files of the lake into large ones.",
     "serve": "Take live data from listeners and store it in sinks.",
     "send": "Send files to a listener.",

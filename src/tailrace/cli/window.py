@@ -1,4 +1,4 @@
-"""`tailrace window import|export|query`."""
+"""`tailrace window import|export|query|run|status`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.window_runs import run_windows, show_status
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
@@ -19,7 +20,11 @@ FORMS = ("otlp_proto", "otlp_json", "otap_parquet")
 
 @click.group("window")
 def command() -> None:
-    """Logs of OpenTelemetry as OTAP tables: bring them in, ask them, give them back."""
+    """Logs of OpenTelemetry as OTAP tables: windows of time, SQL, sampling; in and out."""
+
+
+command.add_command(run_windows)
+command.add_command(show_status)
 
 
 @command.command("import")

@@ -179,7 +179,7 @@ WINDOW = BlockType(
     {
         "base_uri": Attr("text", "Directory or URL that holds `logs`, `log_attrs` …", required=True),
         "path": Attr("text", "The same as `base_uri`.", same_as="base_uri"),
-        "connection": Attr("reference", "Credentials for it.", to=("connection",)),
+        "connection": Attr("reference", "Credentials for it.", to=("connection",), active=False),
         "signal_types": Attr("texts", "What is read.", choices=("logs",), default=("logs",)),
         "query": Attr(
             "text", "SQL with `{window_start_ns}`, `{window_end_ns}`, `{sample_size}`; all logs when absent.",
@@ -195,12 +195,12 @@ WINDOW = BlockType(
         "engine": Attr("text", "Where the query runs.", choices=("auto", "duckdb", "spark"), default="auto"),
         "state_dir": Attr("text", "Where finished windows are recorded."),
         "check_interval": Attr("duration", "How often new files are looked for.", default="30s"),
-        "query_timeout": Attr("duration", "After which a window fails.", default="5m"),
+        "query_timeout": Attr("duration", "After which a window fails.", default="5m", active=False),
         **_ENABLED,
     },
     blocks={
-        "temporal": _type("temporal", "The times, gathered in a block.", TEMPORAL, ()),
-        "sampling": _type("sampling", "What `weighted_reservoir_sample` does.", {
+        "temporal": BlockType("temporal", "The times, gathered in a block.", TEMPORAL, ()),
+        "sampling": BlockType("sampling", "What `weighted_reservoir_sample` does.", {
             "sample_size": Attr("number", "Rows of a sample.", default=100, least=1),
             "strategy": Attr(
                 "text", "How rows are drawn.", choices=("weighted", "uniform", "stratified"), default="weighted"
@@ -209,27 +209,26 @@ WINDOW = BlockType(
             "preserve_weights": Attr("flag", "Weights that rows bring along count.", default=True),
             "invalid_weight": Attr("text", "Weights that are none.", choices=("one", "drop", "fail"), default="one"),
             "adjusted_count_type": Attr(
-                "text", "Type of the count's attribute.", choices=("string", "double"), default="string"
+                "text", "Type of the count's attribute.", choices=("string", "double"), default="string", active=False
             ),
         }, ()),
-        "performance": _type("performance", "How much at a time.", {
+        "performance": BlockType("performance", "How much at a time.", {
             "batch_size": Attr("number", "Logs of an output batch.", default=65535, least=1),
-            "target_partitions": Attr("number", "Tasks of a window.", default=8, least=1),
-            "max_concurrent_windows": Attr("number", "Windows at a time.", default=1, least=1),
-            "max_concurrent_files": Attr("number", "Files read at a time.", default=10, least=1),
-            "memory_limit": Attr("size", "Memory of a window.", default="1GB"),
+            "target_partitions": Attr("number", "Tasks of a window.", default=8, least=1, active=False),
+            "max_concurrent_windows": Attr("number", "Windows at a time.", default=1, least=1, active=False),
+            "max_concurrent_files": Attr("number", "Files read at a time.", default=10, least=1, active=False),
+            "memory_limit": Attr("size", "Memory of a window.", default="1GB", active=False),
         }, ()),
-        "output": _type("output", "Where results go.", {
+        "output": BlockType("output", "Where results go.", {
             "format": Attr(
                 "text", "What is written.",
                 choices=("otlp_proto", "otlp_json", "otap_parquet", "otap_ipc", "parquet"), default="otlp_proto",
             ),
             "path": Attr("text", "Directory or URL."),
-            "endpoint": Attr("text", "OTLP/HTTP address that gets them as well."),
-            "connection": Attr("reference", "Credentials for either.", to=("connection",)),
+            "endpoint": Attr("text", "OTLP/HTTP address that gets them as well.", active=False),
+            "connection": Attr("reference", "Credentials for either.", to=("connection",), active=False),
         }, ()),
     },
-    active=False,
     example='window "errors" {\n  base_uri           = "/data/otap"\n  window_granularity = "1m"\n'
     "  query              = <<-SQL\n    SELECT la.* FROM log_attributes la JOIN logs l ON l.id = la.parent_id\n"
     "    AND l._part_id = la._part_id WHERE l.severity_number >= 17\n  SQL\n}",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 import duckdb
 import pyarrow as pa
 
 from tailrace.core.errors import QueryError, one_line
-from tailrace.windows.data import WindowData
+from tailrace.windows.data import VIEW_SCHEMAS, WindowData
 from tailrace.windows.schema import TABLES
 from tailrace.windows.views import views
 
@@ -20,13 +22,27 @@ RESULT = "result"
 @contextmanager
 def opened(data: WindowData, *, sentinels: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database of the window alone: nothing else can be read or written from SQL."""
-    with duckdb.connect(config={"threads": 1, "enable_external_access": False}) as connection:
-        for name in TABLES:
-            connection.register(f"{name}_rows", getattr(data, name))
-            connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {name}_rows")
-        for name, query in views(sentinels=sentinels).items():
-            connection.execute(f"CREATE VIEW {name} AS {query}")
+    connection = _connection(threading.get_ident(), sentinels)
+    for name in TABLES:
+        connection.register(f"{name}_rows", getattr(data, name))
+    try:
         yield connection
+    finally:
+        # The rows go with the window; the connection stays.
+        for name in (RESULT, *(f"{name}_rows" for name in TABLES)):
+            connection.unregister(name)
+
+
+@cache
+def _connection(_thread: int, sentinels: bool) -> duckdb.DuckDBPyConnection:
+    """One for a thread and all its windows: to make one, with its views, takes longer than a small window."""
+    connection = duckdb.connect(config={"threads": 1, "enable_external_access": False})
+    for name in TABLES:
+        connection.register(f"{name}_rows", VIEW_SCHEMAS[name].empty_table())
+        connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {name}_rows")
+    for name, query in views(sentinels=sentinels).items():
+        connection.execute(f"CREATE VIEW {name} AS {query}")
+    return connection
 
 
 def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

@@ -64,6 +64,19 @@ def rewritten(
     return text
 
 
+class Prepared:
+    """A query that is rewritten once and then filled in for many windows."""
+
+    def __init__(self, query: str, engine: str, sample_size: int, sampling: Sampling) -> None:
+        # Numbers that stand for the window's, and that the query does not hold itself.
+        free = (number for number in range(2**62, 2**63) if str(number) not in query)
+        self._start, self._end = next(free), next(free)
+        self._text = rewritten(query, engine, window_values(self._start, self._end, sample_size), sampling)
+
+    def text(self, start: int, end: int) -> str:
+        return self._text.replace(str(self._start), str(start)).replace(str(self._end), str(end))
+
+
 def _parsed(query: str) -> exp.Query:
     try:
         found = [tree for tree in sqlglot.parse(query, dialect="duckdb") if tree is not None]

@@ -1,0 +1,156 @@
+"""`tailrace window run|status`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tailrace.cli.completing import names_of
+from tailrace.cli.options import Context, everywhere, output_option, report_option, without_spark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tailrace.cli.lazy_session import SessionOnDemand
+    from tailrace.cli.listing import Row
+    from tailrace.windows.run import Places
+    from tailrace.windows.spec import WindowSpec
+    from tailrace.windows.state import Done
+    from tailrace.windows.unit import Unit
+
+DONE = ("window", "start", "late", "files", "logs", "rows", "selected", "undated", "unresolved", "size", "seconds")
+STATUS = ("window", "through", "finished", "logs", "selected", "late_files", "late_rows", "undated", "unresolved",
+          "safety_margin", "out")  # fmt: skip
+SPREAD = 8
+"Units from which a Spark session pays."
+
+
+@click.command("run")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names_of("window"))
+@click.option("--once", is_flag=True, help="Finish what is ready now, and end.")
+@click.option("--until", metavar="TIME", help="End when all windows up to this time are finished.")
+@report_option
+@everywhere
+def run_windows(context: Context, names: tuple[str, ...], once: bool, until: str | None, output: str) -> None:
+    """Run the queries of all windows that are ready.
+
+    `window` blocks say what is asked, and of which tables; one aligned window of time is run after the other. It is
+    ready when its end is older than the safety margin. Its rows are selected, its results written, and it is never
+    run again, also after kill -9. Without --once or --until this goes on, and looks for new files every
+    `check_interval`. NAME may hold wildcards; without any, all windows are run.
+
+    Exit codes: 0 all well, 1 the SQL does not run, 3 configuration, 5 a file cannot be read or written, 6 another
+    process runs the window, 130 interrupted.
+    """
+    from tailrace.cli.lazy_session import SessionOnDemand
+    from tailrace.cli.settings import now, session_options
+    from tailrace.core import parse_time
+    from tailrace.windows.asking import nanoseconds
+
+    specs = _specs(context, names)
+    last = None if until is None else nanoseconds(parse_time(until, now()))
+    rows: list[Row] = []
+    with SessionOnDemand(session_options(context)) as session:
+        while True:
+            waiting = [_pass(spec, places, session, last, rows, context) for spec, places in specs]
+            if once or not any(waiting):
+                break
+            time.sleep(min(spec.check_interval for spec, _ in specs))
+    _tell(rows, output, context)
+
+
+def _pass(
+    spec: WindowSpec, places: Places, session: SessionOnDemand, until: int | None, rows: list[Row], context: Context
+) -> bool:
+    """Everything of a window that is ready; True where there may be more to come."""
+    from tailrace.windows.run import WindowRun, locked, run_here
+    from tailrace.windows.state import Segment
+    from tailrace.windows.tasks import run_on_spark
+
+    def runner(units: list[Unit]) -> Iterable[list[Done]]:
+        return run_on_spark(session.get(), units) if len(units) >= SPREAD else run_here(units)
+
+    def told(segment: Segment) -> None:
+        rows.extend(_row(spec, done) for done in segment.windows)
+        if segment.late_files and not context.quiet:
+            click.echo(f"warning: {spec.name}: {segment.late_files} late files, {segment.late_rows} logs", err=True)
+
+    with locked(places, spec.name):
+        run = WindowRun(spec, places, runner)
+        run.run(time.time_ns(), until, told)
+    finished = run.state.through
+    return until is None or finished is None or finished < spec.temporal.start_of(until)
+
+
+@click.command("status")
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names_of("window"))
+@output_option
+@without_spark()
+def show_status(context: Context, names: tuple[str, ...], output: str) -> None:
+    """How far windows are, and what they have seen."""
+    from tailrace.cli.listing import show_rows
+    from tailrace.windows.state import State
+
+    rows: list[Row] = []
+    for spec, places in _specs(context, names):
+        state = State.read(places.segments, spec.out)
+        row: Row = {
+            "window": spec.name,
+            "through": None if state.through is None else _moment(state.through),
+            "finished": state.windows,
+            **{name: getattr(state, name) for name in ("logs", "selected", "late_files", "late_rows")},
+            "undated": state.undated,
+            "unresolved": state.unresolved,
+            "safety_margin": f"{spec.temporal.margin // 1_000_000_000}s",
+            "out": str(spec.out),
+        }
+        rows.append(row)
+    show_rows(rows, STATUS, output)
+
+
+def _specs(context: Context, names: tuple[str, ...]) -> list[tuple[WindowSpec, Places]]:
+    from tailrace.cli.matching import listed
+    from tailrace.cli.settings import load_config, open_lake
+    from tailrace.core.errors import ConfigError
+    from tailrace.lake.place import LocalPlace
+    from tailrace.windows.run import Places
+    from tailrace.windows.spec import read_spec
+
+    config = load_config(context)
+    known = {block.name: block for block in config.of("window") if block.args.get("enabled", True)}
+    if not known:
+        hint = "see `tailrace window run --help` and docs/config/window.md"
+        raise ConfigError("no window is configured", code="config.no-window", hint=hint)
+    root = open_lake(context, config).meta_root
+    found = []
+    for name in listed("window", names, known):
+        given = known[name].args.get("state_dir")
+        state = str(Path(str(given)).expanduser().absolute()) if given else str(root / "windows" / name)
+        found.append((read_spec(known[name]), Places(LocalPlace(state))))
+    return found
+
+
+def _row(spec: WindowSpec, done: Done) -> Row:
+    shown = {name: getattr(done, name) for name in ("late", "logs", "rows", "selected", "undated", "unresolved")}
+    return {
+        "window": spec.name, "start": _moment(done.start), "files": len(done.files), "size": done.bytes,
+        "seconds": done.seconds, **shown,
+    }  # fmt: skip
+
+
+def _moment(nanoseconds: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(nanoseconds // 1_000_000_000))
+
+
+def _tell(rows: list[Row], output: str, context: Context) -> None:
+    from tailrace.cli.listing import as_json, show_rows
+
+    if output == "json":
+        click.echo(as_json({"windows": rows}, indent=2))
+    elif rows and not context.quiet:
+        show_rows(rows, DONE, output)
+    elif not context.quiet:
+        click.echo("nothing is ready", err=True)

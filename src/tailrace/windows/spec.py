@@ -1,0 +1,133 @@
+"""A `window` block as it is meant: times in nanoseconds, places, and how rows are treated."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from tailrace.config.attributes import Attrs, moment
+from tailrace.config.declare_live import WINDOW
+from tailrace.config.functions import duration
+from tailrace.config.model import OtherBlock
+from tailrace.core.errors import ConfigError
+from tailrace.lake.place import LocalPlace, Place
+from tailrace.windows.asking import nanoseconds
+from tailrace.windows.sampling import Sampling
+
+_WAITS = ("processing_delay", "max_clock_drift", "max_file_duration")
+
+
+@dataclass(frozen=True, slots=True)
+class Temporal:
+    """Windows are aligned to 1970 and half-open; a window is ready by its age, not by that of its files."""
+
+    granularity: int
+    margin: int
+
+    def start_of(self, time: int) -> int:
+        """Of the window that a time is in."""
+        return time // self.granularity * self.granularity
+
+    def ready_through(self, now: int) -> int:
+        """Windows that end here or before are ready."""
+        return self.start_of(now - self.margin)
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSpec:
+    """What a window's runs need to know; it travels to tasks."""
+
+    name: str
+    base: Place
+    out: LocalPlace
+    form: str
+    query: str
+    temporal: Temporal
+    start_at: str
+    late_files: str
+    keep_undated: bool
+    sentinels: bool
+    strict: bool
+    unpartitioned: bool
+    sampling: Sampling
+    sample_size: int
+    batch_size: int
+    check_interval: float
+
+    def first_start(self, earliest: int, now: int) -> int:
+        """Of the first window ever."""
+        if self.start_at == "earliest":
+            return self.temporal.start_of(earliest)
+        return self.temporal.start_of(now if self.start_at == "now" else nanoseconds(moment(self.start_at)))
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """What the rows of a window depend on beside its files."""
+        settings = repr((self.temporal, self.sampling, self.sample_size, self.keep_undated, self.sentinels, self.form))
+        return {"query": _digest(self.query), "config": _digest(settings), "seed": str(self.sampling.seed)}
+
+
+def read_spec(block: OtherBlock) -> WindowSpec:
+    """The block with its defaults; ConfigError where it asks for what is not there yet."""
+    told = _settings(block, "", WINDOW.attributes)
+    sampling = _settings(block, "sampling", WINDOW.blocks["sampling"].attributes)
+    performance = _settings(block, "performance", WINDOW.blocks["performance"].attributes)
+    output = _settings(block, "output", WINDOW.blocks["output"].attributes)
+    where = str(block.where)
+    if not output["path"]:
+        hint = 'write output { path = "/data/out" }'
+        raise ConfigError("a window needs a place for its results", code="config.missing", where=where, hint=hint)
+    for what, wrong in (("engine = spark", told["engine"] == "spark"), ("otap_ipc", output["format"] == "otap_ipc")):
+        if wrong:
+            raise ConfigError(f"{what} does not work yet", code="config.not-yet", where=where, hint="leave it out")
+    waits = sum((duration(str(told[name])) for name in _WAITS), timedelta())
+    return WindowSpec(
+        name=block.name,
+        base=_local(str(told["base_uri"]), where),
+        out=_local(str(output["path"]), where),
+        form=str(output["format"]),
+        query=str(told["query"]),
+        temporal=Temporal(_nanos(duration(str(told["window_granularity"]))), _nanos(waits)),
+        start_at=str(told["start_at"]),
+        late_files=str(told["late_files"]),
+        keep_undated=told["undated"] == "ingest_time",
+        sentinels=told["attributeless"] == "sentinel",
+        strict=told["resource_resolution"] == "strict",
+        unpartitioned=bool(told["allow_unpartitioned"]),
+        sampling=_sampling(sampling),
+        sample_size=int(sampling["sample_size"]),
+        batch_size=min(int(performance["batch_size"]), 65_535),
+        check_interval=duration(str(told["check_interval"])).total_seconds(),
+    )
+
+
+def _sampling(told: dict[str, Any]) -> Sampling:
+    uniform = told["strategy"] == "uniform" or not told["preserve_weights"]
+    return Sampling(int(told["seed"]), str(told["invalid_weight"]), uniform)
+
+
+def _settings(block: OtherBlock, inner: str, declared: Attrs) -> dict[str, Any]:
+    found = next((b.args for b in block.blocks if b.kind == inner), {}) if inner else block.args
+    return {name: found.get(name, attr.default) for name, attr in declared.items()}
+
+
+def _local(address: str, where: str) -> LocalPlace:
+    from tailrace.lake.located import place_at
+
+    place = place_at(address, None, where)
+    if not isinstance(place, LocalPlace):
+        hint = "name a directory of this machine"
+        raise ConfigError(
+            f"'{address}': windows read and write directories", code="config.not-yet", where=where, hint=hint
+        )
+    return place
+
+
+def _nanos(span: timedelta) -> int:
+    return span // timedelta(microseconds=1) * 1_000
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
