@@ -135,7 +135,9 @@ def test_killed_under_load(tmp_path: Path, record_property: pytest.RecordPropert
             time.sleep(chosen.uniform(0.5, 1.5) * SECONDS / KILLS)
             if running := parts(served.pid):
                 os.kill(chosen.choice(running), signal.SIGKILL)
-        time.sleep(2)
+        deadline = time.monotonic() + 120
+        while reader.looks < 20 and time.monotonic() < deadline:
+            time.sleep(0.1)
         stop.set()
         for thread in senders:
             thread.join(120)

@@ -13,7 +13,10 @@ LISTENERS, DRIVER = "listeners", "driver"
 _FINAL = frozenset({0, 2, 3, 6})
 "Exit codes of a process that would end the same way again."
 _PAUSE = 0.1
-_LONGEST = 30.0
+_SHORTEST, _LONGEST = 0.5, 30.0
+"Seconds before a part is begun again."
+_SOUND = 5.0
+"Seconds after which a part was sound."
 _DEATH_SIGNAL = 1
 
 
@@ -25,11 +28,13 @@ class Part:
         self.command = [*command, "--part", name]
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
-        self._delay = 1.0
+        self._started = 0.0
+        self._delay = _SHORTEST
         self._not_before = 0.0
 
     def start(self) -> None:
         self.starts += 1
+        self._started = time.monotonic()
         self.process = subprocess.Popen(self.command, preexec_fn=_with_parent)
 
     def send(self, number: int) -> None:
@@ -45,7 +50,10 @@ class Part:
             self.process = None
             if code in _FINAL:
                 return code
-            self._not_before, self._delay = now + self._delay, min(self._delay * 2, _LONGEST)
+            # Pauses grow only for one that dies again and again.
+            lived = now - self._started >= _SOUND
+            self._delay = _SHORTEST if lived else min(self._delay * 2, _LONGEST)
+            self._not_before = now + self._delay
         elif now >= self._not_before:
             self.start()
         return None

@@ -1,0 +1,45 @@
+"""When a part that died is begun again."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from tailrace.streams.supervisor import Part
+
+
+def ended(part: Part) -> None:
+    assert part.process is not None
+    part.process.wait(30)
+
+
+def part(program: str) -> Part:
+    found = Part("x", [sys.executable, "-c", program])
+    found.start()
+    ended(found)
+    return found
+
+
+def test_one_that_dies_is_begun_again_after_growing_pauses():
+    dying = part("raise SystemExit(9)")
+    now = time.monotonic()
+    for turn, pause in enumerate((1.0, 2.0, 4.0), 1):
+        assert dying.look(now) is None
+        assert dying.look(now + pause - 0.01) is None
+        assert dying.starts == turn
+        assert dying.look(now + pause) is None
+        assert dying.starts == turn + 1
+        ended(dying)
+
+
+def test_one_that_was_sound_is_begun_again_at_once():
+    sound = part("raise SystemExit(9)")
+    later = time.monotonic() + 60
+    assert sound.look(later) is None
+    assert sound.look(later + 0.5) is None
+    assert sound.starts == 2
+    ended(sound)
+
+
+def test_one_that_cannot_be_helped_says_so():
+    assert part("raise SystemExit(3)").look(time.monotonic()) == 3
