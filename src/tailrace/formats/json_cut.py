@@ -206,7 +206,7 @@ class Cutter(Generic[T]):
 
 
 def is_dense(text: bytes) -> bool:
-    """Does it hold very many objects? `count` takes ten times as long where there are some."""
+    """Does it hold very many objects? `bytes.count` takes five times as long."""
     return int(np.count_nonzero(np.frombuffer(text, np.uint8) == _OPEN)) > DENSE
 
 
