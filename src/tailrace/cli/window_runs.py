@@ -123,7 +123,7 @@ def _specs(context: Context, names: tuple[str, ...]) -> list[tuple[WindowSpec, P
     known = {block.name: block for block in config.of("window") if block.args.get("enabled", True)}
     if not known:
         hint = "see `tailrace window run --help` and docs/config/window.md"
-        raise ConfigError("no window is configured", code="config.no-window", hint=hint)
+        raise ConfigError("no window is configured", code="window.none", hint=hint)
     root = open_lake(context, config).meta_root
     found = []
     for name in listed("window", names, known):

@@ -78,10 +78,10 @@ def read_spec(block: OtherBlock) -> WindowSpec:
     where = str(block.where)
     if not output["path"]:
         hint = 'write output { path = "/data/out" }'
-        raise ConfigError("a window needs a place for its results", code="config.missing", where=where, hint=hint)
+        raise ConfigError("a window needs a place for its results", code="window.missing", where=where, hint=hint)
     for what, wrong in (("engine = spark", told["engine"] == "spark"), ("otap_ipc", output["format"] == "otap_ipc")):
         if wrong:
-            raise ConfigError(f"{what} does not work yet", code="config.not-yet", where=where, hint="leave it out")
+            raise ConfigError(f"{what} does not work yet", code="window.not-yet", where=where, hint="leave it out")
     waits = sum((duration(str(told[name])) for name in _WAITS), timedelta())
     return WindowSpec(
         name=block.name,
@@ -120,7 +120,7 @@ def _local(address: str, where: str) -> LocalPlace:
     if not isinstance(place, LocalPlace):
         hint = "name a directory of this machine"
         raise ConfigError(
-            f"'{address}': windows read and write directories", code="config.not-yet", where=where, hint=hint
+            f"'{address}': windows read and write directories", code="window.not-yet", where=where, hint=hint
         )
     return place
 
