@@ -1,8 +1,8 @@
 """A table's root, and the places to which files of it have been moved.
 
 One Delta log says where each file is, so one commit moves it. In a tier on disk a file is `_tiers/…/x.parquet`,
-relative to the root as always: a link in `_tiers` leads to the table's directory there, and every engine follows it. In
-an object store it goes by its whole address, `s3://…`, which the Delta protocol provides for.
+relative to the root as always: a link in `_tiers` leads to the table's directory there, and engines follow it. In an
+object store it goes by its whole address, `s3://…`, which the Delta protocol provides for.
 """
 
 from __future__ import annotations

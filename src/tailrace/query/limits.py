@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,9 +14,11 @@ import duckdb
 from tailrace.core.directories import cache_directory
 from tailrace.core.errors import QueryError, UsageError
 from tailrace.lake.quoting import literal
+from tailrace.lake.table_place import links
 
 if TYPE_CHECKING:
     from tailrace.lake.paths import Lake, Tier
+    from tailrace.lake.place import Place
 
 SPILL = 10
 "How many times its memory a query may put on disk meanwhile."
@@ -41,11 +44,19 @@ class Limits:
 
 
 def readable_of(lake: Lake, tiers: Iterable[Tier]) -> list[str]:
-    """Directories of files that tables are made of; files of tiers on disk are opened through links in the lake."""
+    """Directories of files that tables are made of. DuckDB looks where links lead, so those of tiers are among them."""
     places = [lake.data_root, lake.meta_root / "quarantine"]
     here = [str(place) for place in places if place.is_local]
     is_near = lake.data_root.is_local and all(tier.place.is_local for tier in tiers)
-    return [*here, *([] if is_near else [str(cache_directory() / "lake" / "sessions")]), f"{lake.home}/snapshots"]
+    fetched = [] if is_near else [str(cache_directory() / "lake" / "sessions")]
+    return [*here, *_linked(lake.data_root), *fetched, f"{lake.home}/snapshots"]
+
+
+def _linked(root: Place) -> Iterator[str]:
+    """Where links of tables on disk lead."""
+    for table in root.folders() if root.is_local else ():
+        home = root / table
+        yield from (os.path.realpath(home.address(name)) for name in links(home))
 
 
 def confine(connection: duckdb.DuckDBPyConnection, limits: Limits, readable: Sequence[str] = ()) -> None:

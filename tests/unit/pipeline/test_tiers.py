@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 from hypothesis import given
@@ -31,6 +32,7 @@ from tailrace.lake.undo import erase, history, restore
 from tailrace.lake.vacuum import Vacuum
 from tailrace.query.engine import Engine
 from tailrace.query.filters import Schema
+from tailrace.query.limits import Limits
 
 PLACE = ("nginx_access_log", "web")
 FIRST = date(2024, 5, 1)
@@ -128,6 +130,26 @@ def test_each_day_moves_to_where_it_belongs_and_stays_there(world: Tiered) -> No
     }
     commits = history(world.lake, *PLACE)
     assert [(c.kind, c.added, c.removed) for c in commits[:4]] == [("move", 0, 0)] * 4
+
+
+def test_other_engines_and_sandboxes_follow_the_links(world: Tiered) -> None:
+    import polars as pl
+    from deltalake import DeltaTable
+
+    world.maintain()
+    root = world.lake.table_root(PLACE[0]).uri
+    table, rows = DeltaTable(root), 2 * ROWS * len(DAYS)
+    assert table.to_pyarrow_table(columns=["tp_id"]).num_rows == rows
+    assert pl.scan_delta(root, use_pyarrow=True).select("tp_id").collect().height == rows
+    listed = pl.scan_parquet(
+        table.file_uris(), hive_partitioning=False, missing_columns="insert", extra_columns="ignore"
+    )
+    assert listed.select("tp_id").collect().height == rows
+    count = f"select count(*) from read_parquet({table.file_uris()})"
+    assert duckdb.sql(count).fetchall() == [(rows,)]
+    engine = Engine(Lake(world.home), limits=Limits(sandboxed=True))
+    (result,) = engine.run("select count(*) from nginx_access_log")
+    assert [*result.rows] == [(rows,)]
 
 
 def test_days_grow_old_and_come_back(world: Tiered) -> None:
