@@ -33,6 +33,9 @@ class NoSpark:
     def get(self) -> Any:
         raise AssertionError("there is too little to do for a JVM")
 
+    def cores(self) -> int:
+        return 2
+
     def stop(self, patience: float | None = None) -> None:
         return
 
