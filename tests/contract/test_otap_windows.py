@@ -247,3 +247,26 @@ def test_the_command(tmp_path: Path) -> None:
     status = CliRunner().invoke(cli, ["window", "status", "--output", "json", *home])
     (row,) = json.loads(status.stdout)
     assert (row["finished"], row["through"], row["safety_margin"]) == (3, until, "720s")
+
+
+def test_the_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look tells what it has finished, and no more than that."""
+    write(tmp_path / "in", *minutes(1))
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "w.tpc").write_text(
+        f'window "all" {{\n  base_uri = "{tmp_path}/in"\n  start_at = "2026-09-21T14:14:00Z"\n'
+        f'  check_interval = "7s"\n  late_files = "emit"\n  output {{ path = "{tmp_path}/out" }}\n}}\n'
+    )
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        if len(slept) == 2:
+            raise KeyboardInterrupt
+        write(tmp_path / "in", simple("late", ["x"]))
+
+    monkeypatch.setattr("tailrace.cli.window_runs.time.sleep", sleep)
+    done = CliRunner().invoke(cli, ["window", "run", "--output", "json", "--home", str(tmp_path)])
+    assert slept == [7.0, 7.0]
+    first, second = (json.loads(text) for text in done.stdout.replace("}\n{", "}\0{").split("\0"))
+    assert [row["late"] for row in (*first["windows"], *second["windows"])] == [0, 1]

@@ -58,6 +58,9 @@ def run_windows(context: Context, names: tuple[str, ...], once: bool, until: str
             waiting = [_pass(spec, places, session, last, rows, context) for spec, places in specs]
             if once or not any(waiting):
                 break
+            if rows and last is None:  # it may go on for weeks
+                _tell(rows, output, context)
+                rows.clear()
             time.sleep(min(spec.check_interval for spec, _ in specs))
     _tell(rows, output, context)
 
