@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from weblake import made_web
 SQL = "select status, count(*) as n from nginx_access_log group by all order by all"
 
 
-def test_start_query_stop(tmp_path: Path, record_property: pytest.RecordProperty) -> None:  # type: ignore[name-defined]
+def test_start_query_stop(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     home = Home(made_web(tmp_path).home)
     begun = time.monotonic()
     cold = home.run("query", "--engine", "spark", "--output", "csv", SQL)
@@ -38,7 +38,7 @@ def test_start_query_stop(tmp_path: Path, record_property: pytest.RecordProperty
     finally:
         stopped = home.run("spark", "stop", "--output", "json")
     assert [row["running"] for row in stopped.json()] == [False]
-    assert not os.path.exists(f"/proc/{started['pid']}")
+    home.assert_no_process_is_left()
     assert home.run("spark", "status", "--output", "json").json()[0]["running"] is False
 
 
