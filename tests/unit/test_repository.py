@@ -16,8 +16,9 @@ MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 50
 HEAVY = {"pyspark", "pyarrow", "duckdb", "deltalake", "numpy", "obstore"}
 
-# What ties a job to a JVM in this process, or sends rows through the driver.
-BANNED = {"rdd", "_jvm", "sparkContext", "toPandas", "udf"}
+# What ties a job to a JVM in this process, or sends rows through the driver; functions that are called for each row.
+BANNED = {"rdd", "_jvm", "sparkContext", "toPandas"}
+BANNED_IMPORTS = {"udf", "pandas_udf"}
 
 each_source = pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT / "src")))
 
@@ -29,8 +30,11 @@ def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]
 def names_used(tree: ast.AST) -> set[str]:
     """Names and attributes that code reads or calls; setting one uses nothing."""
     nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Attribute | ast.Name) and isinstance(n.ctx, ast.Load))
-    imported = {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names}
-    return {n.attr if isinstance(n, ast.Attribute) else n.id for n in nodes} | imported
+    return {n.attr if isinstance(n, ast.Attribute) else n.id for n in nodes} | names_imported(tree)
+
+
+def names_imported(tree: ast.AST) -> set[str]:
+    return {a.name for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) for a in n.names}
 
 
 def test_files_are_short_and_say_what_is_inside() -> None:
@@ -49,6 +53,7 @@ def test_functions_are_short_and_use_only_dataframes_and_sql(path: Path) -> None
     }
     assert not long
     assert not names_used(tree) & BANNED
+    assert not names_imported(tree) & BANNED_IMPORTS
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "src/tailrace/cli").glob("*.py")), ids=lambda p: p.name)
