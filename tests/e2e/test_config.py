@@ -83,7 +83,7 @@ def test_expressions_are_tried(home: Home) -> None:
 
 
 def test_what_is_not_active_yet_is_a_warning(home: Home) -> None:
-    home.configure(NGINX + 'listener "http" {}\n')
+    home.configure(NGINX + 'listener "http" "a" { rate_limit = 5 }\n')
     done = home.run("config", "validate", "--output", "json")
     assert done.code == 0
     assert [warning["code"] for warning in done.json()["warnings"]] == ["config.not-active"]

@@ -120,7 +120,12 @@ def test_settings(spark: SparkSession) -> None:
 
 
 def test_workers_are_forked_with_modules_but_without_threads(spark: SparkSession) -> None:
-    rows = spark.range(0, 2, 1, 2).mapInArrow(modules, "loaded string, threads long, python string").collect()
+    # Workers with other variables are other workers: those that are there already may have run anything.
+    spark.conf.set("spark.sql.execution.pyspark.udf.faulthandler.enabled", "true")
+    try:
+        rows = spark.range(0, 2, 1, 2).mapInArrow(modules, "loaded string, threads long, python string").collect()
+    finally:
+        spark.conf.unset("spark.sql.execution.pyspark.udf.faulthandler.enabled")
     assert {row.loaded for row in rows} == {"duckdb,msgspec"}
     assert {row.threads for row in rows} == {1}
     assert {row.python for row in rows} == {sys.executable}

@@ -33,8 +33,11 @@ def is_elsewhere(path: str) -> bool:
 
 def elsewhere(paths: pa.ChunkedArray) -> pa.ChunkedArray:
     """True for each file of a table that is not in its root."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
+    if not len(paths):  # a column that never held a path may have no type
+        return pa.chunked_array([], pa.bool_())
     return pc.or_(pc.starts_with(paths, f"{LINKS}/"), pc.match_substring(paths, _ADDRESS))
 
 
