@@ -13,7 +13,8 @@ _RELATIVE = re.compile(r"T-(\d+)([YmWdHMS])")
 _UNITS = {"W": "weeks", "d": "days", "H": "hours", "M": "minutes", "S": "seconds"}
 _FIRST, _LAST = datetime.min, datetime.max
 "What an open bound counts as."
-_EXAMPLES = "2024-01-31, 2024-01-31T15:04:05, 2024-01-31T15:04:05Z, T-7d (also Y, m, W, H, M, S)"
+_LETTERS = "Y years, m months, W weeks, d days, H hours, M minutes, S seconds"
+_EXAMPLES = f"2024-01-31, 2024-01-31T15:04:05, 2024-01-31T15:04:05Z, T-7d ({_LETTERS})"
 
 
 @dataclass(frozen=True, slots=True)

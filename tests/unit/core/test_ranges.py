@@ -35,6 +35,15 @@ def test_what_is_no_time_is_a_usage_error(text: str) -> None:
         parse_time(text, NOW)
 
 
+def test_the_letter_of_a_span_counts() -> None:
+    """`m` is months, as in Tailpipe: whoever writes another letter is told which is which."""
+    assert parse_time("T-10M", NOW) == datetime(2024, 3, 31, 12, 20, 5)
+    assert parse_time("T-10m", NOW) == datetime(2023, 5, 31, 12, 30, 5)
+    with pytest.raises(UsageError) as raised:
+        parse_time("T-1h", NOW)
+    assert "m months, W weeks, d days, H hours, M minutes" in (raised.value.hint or "")
+
+
 @given(st.text() | st.from_regex(r"T-[0-9]{1,30}[YmWdHMS]|\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d)?([+-]\d\d:\d\d)?"))
 def test_any_text_is_a_time_or_a_usage_error(text: str) -> None:
     with suppress(UsageError):
