@@ -13,6 +13,7 @@ import click
 
 from tailrace.cli.metric_text import PREFIX, Samples, added, read_back, rendered
 from tailrace.core.errors import UsageError
+from tailrace.core.written import is_special, target_of
 
 
 class MetricsFile:
@@ -33,13 +34,13 @@ class MetricsFile:
         """Adds to the counters and replaces the gauges; readers see the old file or the new one."""
         from tailrace.cli.metrics import with_lag
 
-        staged = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        target = target_of(self.path)
+        staged = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
             with self._alone():
                 samples = added(read_back(self._content()), more)
                 samples = {key: value for key, value in samples.items() if key[0] != "build_info" or key in more}
-                staged.write_text(rendered(with_lag(samples, time.time())))
-                staged.replace(self.path)
+                self._put(rendered(with_lag(samples, time.time())), staged, target)
         except (OSError, UnicodeDecodeError) as error:
             staged.unlink(missing_ok=True)
             if not self._complained:
@@ -49,13 +50,20 @@ class MetricsFile:
         self._complained = False
         return True
 
+    def _put(self, text: str, staged: Path, target: Path) -> None:
+        if is_special(target):  # a device or a pipe
+            target.write_text(text)
+            return
+        staged.write_text(text)
+        staged.replace(target)
+
     def _content(self) -> str:
-        return self.path.read_text() if self.path.exists() else ""
+        return self.path.read_text() if self.path.exists() and not is_special(self.path) else ""
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Other collections may add to the same file; the lock is on its directory, where nothing is left behind."""
-        handle = os.open(self.path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(target_of(self.path).parent, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield

@@ -19,6 +19,7 @@ import duckdb
 
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
+from tailrace.core.written import is_special, target_of
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
 from tailrace.query.engine import Engine
@@ -138,6 +139,10 @@ def _sql(found: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _write_database(target: Path, found: Sequence[tuple[str, str, str]]) -> None:
+    target = target_of(target)
+    if is_special(target):
+        hint = "name a file, or leave --database out"
+        raise UsageError(f"{target} cannot be a database: it is no plain file", code="usage.cannot-write", hint=hint)
     target.parent.mkdir(parents=True, exist_ok=True)
     staged = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     staged.unlink(missing_ok=True)

@@ -6,11 +6,12 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from tailrace.core.errors import QueryError, UsageError
+from tailrace.core.written import is_special, target_of
 from tailrace.query.engine import Result
 from tailrace.query.render import AS_USUAL, RENDERERS, Style, render
 
@@ -45,7 +46,10 @@ def form_of(path: Path) -> str:
 
 
 class Destination:
-    """Where answers go: a stream of the caller's, or a file that is put in place at the end of a `with` block."""
+    """Where answers go: a stream of the caller's, or a file that is put in place at the end of a `with` block.
+
+    A device or a pipe is no such file: it is written into as it is.
+    """
 
     def __init__(self, form: str, path: Path | None = None, out: TextIO | None = None, style: Style = AS_USUAL) -> None:
         self.form, self.path, self.style = form, path, style
@@ -69,16 +73,14 @@ class Destination:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self._staged is None:
-            return
         try:
             for file in reversed(self._opened):
                 file.close()
-            if kind is None and self.path is not None:
-                os.replace(self._staged, self.path)
+            if kind is None and self._staged is not None and self.path is not None:
+                os.replace(self._staged, target_of(self.path))
         finally:
-            with suppress(FileNotFoundError):
-                self._staged.unlink()
+            if self._staged is not None:
+                self._staged.unlink(missing_ok=True)
 
     def _text(self) -> TextIO:
         if self.out is not None:
@@ -98,9 +100,11 @@ class Destination:
 
     def _open(self) -> BinaryIO:
         assert self.path is not None
-        self._staged = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
+        if not is_special(self.path):
+            target = target_of(self.path)
+            self._staged = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
-            file = open(self._staged, "wb")  # noqa: SIM115 (closed at the end of the block)
+            file = open(self._staged or self.path, "wb")  # noqa: SIM115 (closed at the end of the block)
         except OSError as error:
             told, hint = f"cannot write {self.path}: {error.strerror}", "choose a directory that you may write to"
             raise UsageError(told, code="usage.cannot-write", hint=hint) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import urllib.error
@@ -155,6 +156,25 @@ def test_a_file_is_replaced_whole_while_several_write(tmp_path: Path) -> None:
             seen.append(parsed(path.read_text())[key])
     assert seen == sorted(seen)
     assert parsed(path.read_text()) == {key: 100.0}
+
+
+def test_a_file_behind_a_link_and_what_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    link, pipe = tmp_path / "link.prom", tmp_path / "pipe.prom"
+    link.symlink_to(tmp_path / "far" / "real.prom")
+    key = ("rounds_total", (("result", "ok"),))
+    for number in (1.0, 2.0):
+        assert MetricsFile(link).add({key: 1.0})
+        assert parsed((tmp_path / "far" / "real.prom").read_text()) == {key: number}
+    assert link.is_symlink()
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert MetricsFile(pipe).add({key: 1.0})
+        assert parsed(os.read(reader, 65536).decode()) == {key: 1.0}
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
 
 
 def test_files_that_cannot_be_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

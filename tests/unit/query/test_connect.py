@@ -47,6 +47,18 @@ def rows(connection: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...
     return connection.execute(sql).fetchall()
 
 
+def test_a_link_is_followed_and_a_device_is_no_database(filled: World, tmp_path: Path) -> None:
+    link, pipe = tmp_path / "link.duckdb", tmp_path / "pipe"
+    link.symlink_to(tmp_path / "real.duckdb")
+    os.mkfifo(pipe)
+    connect(engine(filled), tmp_path / "made", link)
+    assert link.is_symlink()
+    assert rows(duckdb.connect(str(tmp_path / "real.duckdb"), read_only=True), "select count(*) from hits")
+    with pytest.raises(UsageError, match="no plain file"):
+        connect(engine(filled), tmp_path / "made", pipe)
+    assert pipe.is_fifo()
+
+
 def test_tables_and_schemas(filled: World, tmp_path: Path) -> None:
     made = connect(engine(filled, QUARTER), tmp_path)
     assert made.tables == 3

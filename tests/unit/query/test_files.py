@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,34 @@ def test_a_file_is_whole_or_as_it_was(made: Engine, tmp_path: Path, name: str) -
         write(made, tmp_path / name, fails_late)
     assert (tmp_path / name).read_text() == "before"
     assert [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == [name]
+
+
+def test_a_link_is_followed(made: Engine, tmp_path: Path) -> None:
+    (tmp_path / "far").mkdir()
+    for name in ("there.csv", "absent.csv"):
+        (tmp_path / name).symlink_to(tmp_path / "far" / name)
+    (tmp_path / "far" / "there.csv").write_text("before")
+    for name in ("there.csv", "absent.csv"):
+        write(made, tmp_path / name, "select 1 as a")
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "far" / name).read_text() == "a\n1\n"
+    assert sorted(entry.name for entry in (tmp_path / "far").iterdir()) == ["absent.csv", "there.csv"]
+
+
+def test_what_is_no_plain_file_is_written_into(made: Engine, tmp_path: Path) -> None:
+    """Whoever is root could otherwise put a file in the place of /dev/null."""
+    pipe, link = tmp_path / "pipe.csv", tmp_path / "link.csv"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            write(made, path, "select 1 as a")
+            assert os.read(reader, 100) == b"a\n1\n"
+        finally:
+            os.close(reader)
+        assert pipe.is_fifo()
+    assert sorted(entry.name for entry in tmp_path.iterdir() if not entry.is_dir()) == ["link.csv", "pipe.csv"]
 
 
 def test_parquet_holds_one_answer(made: Engine, tmp_path: Path) -> None:
