@@ -13,6 +13,7 @@ from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context, everywhere
 from tailrace.cli.redact import redacted
 from tailrace.core.errors import TailraceError
+from tailrace.core.written import STDOUT, cannot_write
 from tailrace.version import __version__
 
 COMMANDS = {
@@ -112,7 +113,22 @@ def _run(arguments: list[str]) -> None:
         with cli.make_context("tailrace", arguments) as context:
             cli.invoke(context)
     finally:
+        _flush()
+
+
+def _flush() -> None:
+    try:
         sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        _close_output()
+        raise cannot_write(STDOUT, error) from None
+
+
+def _close_output() -> None:
+    """Nothing may be written at exit either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main() -> None:
@@ -137,8 +153,8 @@ def main() -> None:
         error.show()
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of our output has gone: not an error, and nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of our output has gone: not an error.
+        _close_output()
         sys.exit(141)
     except Exception as error:  # with -vv only: otherwise it has become an error of one line
         _print_traceback(error)

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from tailrace.core.errors import UsageError
+
+STDOUT = "standard output"
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"What a disk says that takes no more; all else may be somebody else's error, such as a socket's."
 
 
 def is_special(path: Path) -> bool:
@@ -19,3 +28,20 @@ def is_special(path: Path) -> bool:
 def target_of(path: Path) -> Path:
     """The file that a name stands for. What is special keeps its name: `/dev/fd/1` leads to none that can be opened."""
     return path if is_special(path) else Path(os.path.realpath(path))
+
+
+def cannot_write(what: Path | str, error: OSError) -> UsageError:
+    """As it is told."""
+    hint = "make room there, or write elsewhere" if error.errno in _NO_ROOM else "choose a place that you may write to"
+    return UsageError(f"cannot write {what}: {error.strerror or error}", code="usage.cannot-write", hint=hint)
+
+
+@contextmanager
+def room_for(what: Path | str) -> Iterator[None]:
+    """A disk that is full is told by what was to be written."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise cannot_write(what, error) from None

@@ -6,12 +6,12 @@ import io
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
 from tailrace.core.errors import QueryError, UsageError
-from tailrace.core.written import is_special, target_of
+from tailrace.core.written import STDOUT, cannot_write, is_special, room_for, target_of
 from tailrace.query.engine import Result
 from tailrace.query.render import AS_USUAL, RENDERERS, Style, render
 
@@ -61,21 +61,23 @@ class Destination:
     def write(self, result: Result) -> None:
         """One answer; a file of Parquet or Arrow holds no second one."""
         self.answers += 1
-        if self.form not in BINARY:
-            render(result, self.form, self._text(), self.style)
-            return
-        if self.answers > 1:
+        if self.form in BINARY and self.answers > 1:
             hint = "give one statement, or one --out for each"
             raise UsageError(f"{self.form} holds one answer, and there are more", code="usage.answers", hint=hint)
-        _write_binary(result, self.form, self._bytes(), is_file=self.path is not None)
+        with room_for(self.path or STDOUT):
+            if self.form in BINARY:
+                _write_binary(result, self.form, self._bytes(), is_file=self.path is not None)
+            else:
+                render(result, self.form, self._text(), self.style)
 
     def __enter__(self) -> Destination:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            for file in reversed(self._opened):
-                file.close()
+            with room_for(self.path or STDOUT), ExitStack() as closing:
+                for file in self._opened:
+                    closing.callback(file.close)
             if kind is None and self._staged is not None and self.path is not None:
                 os.replace(self._staged, target_of(self.path))
         finally:
@@ -106,8 +108,7 @@ class Destination:
         try:
             file = open(self._staged or self.path, "wb")  # noqa: SIM115 (closed at the end of the block)
         except OSError as error:
-            told, hint = f"cannot write {self.path}: {error.strerror}", "choose a directory that you may write to"
-            raise UsageError(told, code="usage.cannot-write", hint=hint) from None
+            raise cannot_write(self.path, error) from None
         self._opened.append(file)
         return file
 

@@ -64,20 +64,26 @@ def confine(connection: duckdb.DuckDBPyConnection, limits: Limits, readable: Seq
     # A name that is no table's would be looked for among the variables of this program.
     connection.execute("SET python_enable_replacements = false")
     if limits.memory is not None:
-        try:
-            connection.execute(f"SET memory_limit = {literal(limits.memory)}")
-        except duckdb.Error as error:
-            hint = "write a number and a unit: 512MB, 4GB"
-            told = f"cannot read '{limits.memory}' as an amount of memory"
-            raise UsageError(told, code="usage.bad-memory", hint=hint) from error
-        ((most,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
-        connection.execute(f"SET max_temp_directory_size = {literal(_times(most, SPILL))}")
+        _confine_memory(connection, limits.memory)
     if limits.sandboxed:
         connection.execute("SET temp_directory = ''")
         allowed = ", ".join(literal(f"{directory}/") for directory in readable)
         connection.execute(f"SET allowed_directories = [{allowed}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
+
+
+def _confine_memory(connection: duckdb.DuckDBPyConnection, memory: str) -> None:
+    hint = "write a number and a unit: 512MB, 4GB"
+    bad = UsageError(f"cannot read '{memory}' as an amount of memory", code="usage.bad-memory", hint=hint)
+    if not memory.strip()[:1].isdecimal():  # DuckDB takes less than nothing for no limit
+        raise bad
+    try:
+        connection.execute(f"SET memory_limit = {literal(memory)}")
+        ((most,),) = connection.execute("SELECT current_setting('memory_limit')").fetchall()
+        connection.execute(f"SET max_temp_directory_size = {literal(_times(most, SPILL))}")
+    except duckdb.Error as error:
+        raise bad from error
 
 
 def _times(amount: str, factor: int) -> str:

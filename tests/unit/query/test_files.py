@@ -154,6 +154,30 @@ def test_names_that_tell_no_form_and_places_that_are_not_there(made: Engine, tmp
         write(made, tmp_path / "absent" / "x.csv")
 
 
+@pytest.mark.parametrize("form", ["csv", "json", "parquet", "arrow"])
+@pytest.mark.parametrize("rows", [1, 50_000])
+def test_a_disk_that_is_full(made: Engine, form: str, rows: int) -> None:
+    """A small answer fails when the file is closed, a large one before."""
+    with pytest.raises(UsageError) as raised, Destination(form, Path("/dev/full")) as destination:
+        answer(made, f"select i, md5(i::varchar) as t from range({rows}) r(i)", destination, lambda _: None)
+    assert raised.value.code == "usage.cannot-write"
+    assert raised.value.message == "cannot write /dev/full: No space left on device"
+    assert Path("/dev/full").is_char_device()
+
+
+@pytest.mark.parametrize("rows", [1, 50_000])
+def test_standard_output_that_takes_no_more(tmp_path: Path, rows: int) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tailrace", "query", f"from range({rows})", "--output", "csv"],
+            env=Home(tmp_path).environment(), stdout=full, stderr=subprocess.PIPE, text=True, timeout=240,
+        )  # fmt: skip
+    assert done.returncode == 2
+    told, hint = done.stderr.splitlines()
+    assert told == "error[usage.cannot-write]: cannot write standard output: No space left on device"
+    assert "make room" in hint
+
+
 def test_names_full_of_quotes(made: Engine, tmp_path: Path) -> None:
     path = tmp_path / 'it\'s "x"; drop table.csv'
     write(made, path, 'select 1 as "a\'b""c; drop"')

@@ -60,9 +60,11 @@ def test_a_statement_that_needs_too_much_memory_ends(tmp_path: Path, sandboxed: 
     assert answer(made, "select 1") == [(1,)]
 
 
-def test_memory_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot read 'lots'"):
-        engine(tmp_path, memory="lots")
+@pytest.mark.parametrize("memory", ["lots", "-5GB", "-1", "", "none", "5 elephants"])
+def test_memory_that_cannot_be_read(tmp_path: Path, memory: str) -> None:
+    with pytest.raises(UsageError, match=f"cannot read '{memory}'") as raised:
+        engine(tmp_path, memory=memory)
+    assert (raised.value.code, raised.value.exit_code) == ("usage.bad-memory", 2)
 
 
 def test_ctrl_c_stops_a_statement(tmp_path: Path) -> None:
