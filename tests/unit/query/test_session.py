@@ -141,10 +141,21 @@ def test_open_and_read(talk: Talk, tmp_path: Path) -> None:
             talk.says(command)
 
 
-def test_a_sandbox_opens_nothing(filled: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", [".open {}/x.csv", ".read {}/x.sql", ".export {}/y.csv select 1", ".output {}/y.csv"])
+def test_a_sandbox_neither_reads_nor_writes_files(filled: World, tmp_path: Path, line: str) -> None:
     (tmp_path / "x.csv").write_text("n\n1\n")
-    with pytest.raises(QueryError, match="sandbox"):
-        Talk(filled, Limits(sandboxed=True)).says(f".open {tmp_path}/x.csv")
+    (tmp_path / "x.sql").write_text("select 1")
+    with pytest.raises(TailraceError) as raised:
+        Talk(filled, Limits(sandboxed=True)).says(line.format(tmp_path))
+    # `.output` knows forms alone, wherever it is used.
+    assert raised.value.code == ("usage.no-form" if line.startswith(".output") else "query.not-allowed")
+    assert not (tmp_path / "y.csv").exists()
+
+
+def test_a_sandbox_shows(filled: World) -> None:
+    talk = Talk(filled, Limits(sandboxed=True))
+    assert "hits" in talk.says(".tables")
+    assert "│ n " in talk.says(".inspect hits")
 
 
 def test_help_and_quit(talk: Talk) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailrace.core.errors import UsageError
+from tailrace.core.errors import QueryError, UsageError
 from tailrace.core.registry import nearest
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query.files import BINARY, FORMS, form_of
@@ -31,6 +31,8 @@ class Command:
     usage: str
     help: str
     run: Callable[[Session, str], None]
+    touches_files: bool = False
+    "Reads or writes files that the caller names: nothing for a sandbox."
 
 
 def run(session: Session, text: str) -> None:
@@ -41,6 +43,9 @@ def run(session: Session, text: str) -> None:
         guess = nearest(name, COMMANDS)
         hint = f"did you mean '{guess}'?" if guess else ".help lists what there is"
         raise UsageError(f"there is no command {name}", code="usage.no-such-command", hint=hint)
+    if command.touches_files and session.engine.limits.sandboxed:
+        told, hint = f"a sandbox only looks at tables: no {command.usage.split()[0]}", "without --sandbox it may run"
+        raise QueryError(told, code="query.not-allowed", hint=hint)
     command.run(session, rest.strip().removesuffix(";").strip())
 
 
@@ -178,9 +183,11 @@ COMMANDS = {
     ".timing": Command(".timing on|off", "Say how long each statement takes.", _timing),
     ".explain": Command(".explain [analyze] [SQL]", "How DuckDB runs a statement; without one, the last.", _explain),
     ".chart": Command(".chart [SQL]", "Two columns as bars, or as a histogram over time.", _chart),
-    ".export": Command(".export FILE [SQL]", "Write an answer to a file; its name tells the form.", _export),
-    ".open": Command(".open FILE [NAME]", "Make a file (CSV, JSON, Parquet, DuckDB) a table beside the lake's.", _open),
-    ".read": Command(".read FILE", "Run the SQL of a file.", _read),
+    ".export": Command(".export FILE [SQL]", "Write an answer to a file; its name tells the form.", _export, True),
+    ".open": Command(
+        ".open FILE [NAME]", "Make a file (CSV, JSON, Parquet, DuckDB) a table beside the lake's.", _open, True
+    ),
+    ".read": Command(".read FILE", "Run the SQL of a file.", _read, True),
     ".clear": Command(".clear", "Empty the screen.", _clear),
     ".help": Command(".help", "This list.", _help),
     ".quit": Command(".quit", "Leave.", _quit),
