@@ -82,11 +82,18 @@ class Server:
             try:
                 for line in lines:
                     if line.strip():
-                        self._take(line, pool)
+                        self._take_any(line, pool)
             finally:
                 for call in list(self.under_way.values()):
                     call.cancel()
                 pool.shutdown(cancel_futures=True)
+
+    def _take_any(self, line: bytes, pool: ThreadPoolExecutor) -> None:
+        """One message that cannot be read must not be the end of all others."""
+        try:
+            self._take(line, pool)
+        except RecursionError:
+            self._fail(None, PARSE_ERROR, "this is nested too deeply")
 
     def _take(self, line: bytes, pool: ThreadPoolExecutor) -> None:
         try:

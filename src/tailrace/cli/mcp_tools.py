@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -163,6 +164,8 @@ class Tools:
         }
 
     def query(self, asked: Query, call: Call) -> Message:
+        import duckdb
+
         from tailrace.cli.seeing import Configured, is_default, scope_of
         from tailrace.cli.settings import open_lake
         from tailrace.query.engine import Engine
@@ -182,7 +185,9 @@ class Tools:
             return answer | ({"warnings": list(engine.warnings)} if engine.warnings else {})
         finally:
             call.stop = None
-            engine.connection.close()
+            # A step of DuckDB that cannot be stopped keeps it: it goes when that has ended.
+            with suppress(duckdb.ResourceInUseException):
+                engine.connection.close()
 
     def _seen(self) -> tuple[Config, Lake]:
         from tailrace.cli.settings import load_config, open_lake

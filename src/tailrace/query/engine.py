@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,9 @@ class Engine:
 
     def abandon(self) -> None:
         """The rest of an answer is not wanted."""
-        self.connection.abort()
+        # One step may still be under way where time ran out: that it did is what is to be told.
+        with suppress(duckdb.ResourceInUseException):
+            self.connection.abort()
 
     def refresh(self) -> None:
         """Statements to come see what has been collected meanwhile."""
@@ -107,6 +109,7 @@ class Engine:
     def _statements(self, sql: str, parameters: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
         """Text and kind of each, and whether it answers anything."""
         try:
+            sql.encode()  # half a character would be no text for DuckDB, which says so less clearly
             text = self._with_networks(with_now(with_values(sql, parameters)))
             return [(s.query, _kind(s), _answers(s)) for s in self.connection.extract_statements(text)]
         except duckdb.Error as error:

@@ -74,6 +74,16 @@ def test_versions_are_agreed_on(asked: str, answered: str) -> None:
     assert "tools" in result["capabilities"]
 
 
+@pytest.mark.parametrize("deep", ["%s", '{"id": 1, "method": "ping", "params": %s}', '{"id": %s, "method": "ping"}'])
+@pytest.mark.parametrize("depth", [900, 990, 100_000])
+def test_a_message_that_is_nested_deeply_is_not_the_end(deep: str, depth: int) -> None:
+    line = deep % ("[" * depth + "]" * depth)
+    told, pinged = talk(line.encode() + b"\n", request("ping", "after"))
+    if depth == 100_000:
+        assert (told["id"], told["error"]["code"]) == (None, PARSE_ERROR)
+    assert (pinged["id"], pinged["result"]) == ("after", {})
+
+
 def test_tools_are_listed_and_called() -> None:
     listed, called, pinged = talk(
         request("tools/list"),

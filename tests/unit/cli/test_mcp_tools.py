@@ -13,6 +13,7 @@ from tailrace.cli.mcp_server import Call, Refused
 from tailrace.cli.mcp_tools import LARGEST, Tools
 from tailrace.cli.options import Context
 from tailrace.core.registry import table_names
+from tailrace.query import limits
 from tailrace.query.limits import Limits
 
 ENDLESS = "select count(*) from range(1000000) a, range(1000000) b where (a.range * b.range) % 7 = 3"
@@ -30,8 +31,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tools(root: Path) -> Tools:
-    limits = Limits(sandboxed=True, seconds=30, memory="512MB")
-    return Tools(Context(home=str(root / "home"), quiet=True), limits, most_rows=150)
+    bounds = Limits(sandboxed=True, seconds=30, memory="512MB")
+    return Tools(Context(home=str(root / "home"), quiet=True), bounds, most_rows=150)
 
 
 def ask(tools: Tools, name: str, **given: object) -> Any:
@@ -152,6 +153,14 @@ def test_time_and_memory_are_limited(root: Path) -> None:
         ask(patient, "query", sql="select list(range::varchar || 'xxxxxxxxxxxxxxxx') as l from range(100000000)")
 
 
+def test_what_does_not_heed_is_told_as_late(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step of DuckDB that goes on after its time: the connection cannot be closed yet."""
+    monkeypatch.setattr(limits, "_PATIENCE", 0.0)
+    short = Tools(Context(home=str(root / "home")), Limits(sandboxed=True, seconds=0.05, memory="100MB"), 10)
+    with pytest.raises(Refused, match=r"query\.timeout"):
+        ask(short, "query", sql="select max(md5(range::varchar)) from range(5000000)")
+
+
 # Errors
 
 
@@ -163,6 +172,8 @@ def test_time_and_memory_are_limited(root: Path) -> None:
         ("query", {"sql": "select 1", "limit": 0}, "limit"),
         ("query", {"sql": "select 1", "nothing": 0}, "nothing"),
         ("query", {"sql": "select from"}, "error\\[query\\]"),
+        ("query", {"sql": "select '\ud800'"}, "error\\[query\\].* no text"),
+        ("query", {"sql": "select $x", "parameters": {"x": "\udfff"}}, "error\\[query\\].* no text"),
         ("query", {"sql": "from nginx_acess_log"}, "did you mean 'nginx_access_log'"),
         ("query", {"sql": "select 1", "from": "yesterday"}, "T-7d"),
         ("query", {"sql": "select 1", "schema": "nothing"}, "schema"),
