@@ -19,8 +19,17 @@ from tailrace.query.tokens import Token, tokens
 if TYPE_CHECKING:
     from tailrace.lake.paths import Lake
 
-_LOOKS = frozenset({"SELECT", "EXPLAIN", "MULTI"})
+_LOOKS = frozenset({"SELECT", "MULTI"})
 "Kinds of statement that only read; `MULTI` is a pivot."
+_SELECTS = frozenset(
+    {"select", "from", "with", "values", "table", "pivot", "unpivot", "describe", "desc", "show", "summarize", "("}
+)
+"What a statement begins with that only reads."
+_KINDS = {"import": "PRAGMA", "reset": "SET"}
+"DuckDB's words for statements, where they are not the first words of them."
+_EXPLAINS = frozenset({"explain", "analyze", "analyse", "verbose"})
+_GOES_ON = frozenset({"union", "except", "intersect", "order", "limit", "offset"})
+"What may follow a select in brackets."
 _CHANGES = {"insert": ("into", "or"), "delete": ("from",), "merge": ("into",), "update": (), "copy": ()}
 "Words that begin a change, and what may follow where the word could be a name too."
 _BEFORE = frozenset({"(", ")", "as", "materialized", "explain", "analyze"})
@@ -31,8 +40,13 @@ _READERS = re.compile(
 "Functions that reach for files, or run texts as SQL."
 _OUTPUTS = re.compile(r"\w*profil\w*_output|profile_output|log_query_path|storage_path|storage_config|import_database")
 "Settings and arguments that name a file to be written, or SQL that nobody has looked at."
+_FILED = frozenset({"persistent", "local_file"})
+_DIRECTORIES = frozenset({"temp_directory", "secret_directory", "home_directory", "extension_directory"})
+"Settings that name a directory in which DuckDB writes."
 _ATTACH = frozenset({"attach", "database", "if", "not", "exists", "or", "replace"})
 _SETTINGS = frozenset({"SET", "PRAGMA", "CALL"})
+_LOGGING = "enable_logging"
+"A function that changes settings, wherever it is called."
 
 
 class Permission:
@@ -50,7 +64,10 @@ class Permission:
 
     def require(self, text: str, kind: str) -> None:
         """Raises where the statement does more than it may; `kind` is DuckDB's word for it."""
-        found = tokens(text)
+        found: Sequence[Token] = tokens(text)
+        while kind == "EXPLAIN":  # with `analyze` it is run
+            found = _explained(found)
+            kind = _kind(found)
         if self.limits.sandboxed:
             self._require_looks(found, kind)
             return
@@ -62,10 +79,12 @@ class Permission:
             self._require_writable(_after(found, "to" if "to" in words else "database"))
         elif kind == "ATTACH":
             self._require_attachable(found)
-        elif kind in _SETTINGS and any(_OUTPUTS.fullmatch(token.word or token.content.lower()) for token in found):
-            raise _refused("this makes DuckDB write files of its own", "--timing and `explain analyze` tell as much")
-        elif kind == "PRAGMA" and found[0].word == "import":
+        elif kind == "PRAGMA" and _first(found) == "import":
             raise _refused("`import database` runs SQL that stands in files", "name them: tailrace query FILE…")
+        elif kind in _SETTINGS or _LOGGING in map(_name, found):
+            self._require_harmless(found)
+        elif _is_kept_secret(found):
+            raise _refused("a persistent secret is a file", "leave `persistent` out: it is forgotten with the command")
 
     def require_outside(self, path: str) -> None:
         """An answer is never written over the lake."""
@@ -89,6 +108,19 @@ class Permission:
                 raise _refused("a sandbox looks at tables by their names, not at the lake's files", hint)
 
     # Elsewhere
+
+    def _require_harmless(self, found: Sequence[Token]) -> None:
+        """Settings that name files and directories."""
+        names = set(map(_name, found))
+        if any(map(_OUTPUTS.fullmatch, names)):
+            raise _refused("this makes DuckDB write files of its own", "--timing and `explain analyze` tell as much")
+        if names.isdisjoint(_DIRECTORIES) or _first(found) == "reset":
+            return
+        *_, sign, value = [token for token in found if token.text != ";"]
+        if sign.text.lower() not in ("=", "to") or not value.is_quoted or value.text[0] not in "'\"":
+            raise _refused("a directory has to be named by a text in quotes", "write 'DIRECTORY' in its place")
+        if value.content:
+            self.require_outside(_path(value))
 
     def _require_attachable(self, found: Sequence[Token]) -> None:
         target = next((token for token in found if token.word not in _ATTACH), None)
@@ -129,6 +161,39 @@ def _refused(message: str, hint: str) -> QueryError:
 
 def _first(found: Sequence[Token]) -> str:
     return found[0].word if found else "such statement"
+
+
+def _explained(found: Sequence[Token]) -> Sequence[Token]:
+    """What stands after `explain`, `analyze` and options in brackets, or is in brackets itself."""
+    place = next((n for n, token in enumerate(found) if token.word not in _EXPLAINS), len(found))
+    rest = found[place:]
+    if not rest or rest[0].text != "(":
+        return rest
+    depth = 0
+    for number, token in enumerate(rest):
+        depth += (token.text == "(") - (token.text == ")")
+        if depth == 0:
+            after = rest[number + 1 :]
+            is_select = not after or after[0].text == ";" or after[0].word in _GOES_ON
+            return rest if is_select else after
+    return rest
+
+
+def _kind(found: Sequence[Token]) -> str:
+    """DuckDB's word for a statement, by its first one."""
+    word = found[0].text.lower() if found else ""
+    return "SELECT" if word in _SELECTS else _KINDS.get(word, word.upper())
+
+
+def _is_kept_secret(found: Sequence[Token]) -> bool:
+    """`create persistent secret`, or one in a storage that is a file."""
+    words = [_name(token) for token in found]
+    return _first(found) in ("create", "drop") and "secret" in words[:6] and not _FILED.isdisjoint(words)
+
+
+def _name(token: Token) -> str:
+    """As DuckDB compares names; a text may stand for one."""
+    return token.word or token.content.lower()
 
 
 def _path(token: Token) -> str:

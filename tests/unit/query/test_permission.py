@@ -85,12 +85,36 @@ def test_a_link_into_the_lake_is_the_lake(filled: World, tmp_path: Path) -> None
         "call enable_logging('QueryLog', storage = 'file', storage_config = {{'path': '{out}'}})",
         "import database '{out}'",
         "copy hits to '{out}' (partition_by (account), filename_pattern '../x')",
+        "explain analyze set log_query_path = '{out}'; select 1",
+        "explain set log_query_path = '{out}'",
+        "EXPLAIN(ANALYZE, format json)/**/set \"log_query_path\" = '{out}'",
+        "explain analyze pragma profile_output = '{out}'",
+        "explain analyze call enable_logging('QueryLog', storage = 'file', storage_config = {{'path': '{out}'}})",
+        "from enable_logging('QueryLog', storage = 'file', storage_config = {{'path': '{out}'}})",
+        "create persistent secret s (type s3)",
+        "create or replace persistent secret s (type s3)",
+        "create secret s in local_file (type s3)",
+        "explain analyze create persistent secret s (type s3)",
     ],
 )
 def test_other_ways_of_writing(filled: World, tmp_path: Path, sql: str) -> None:
     out = tmp_path / "out"
     assert refused(filled, sql.format(out=out), Limits(writable=(str(tmp_path),))).code == "query.not-allowed"
     assert not out.exists()
+
+
+@pytest.mark.parametrize("name", ["temp_directory", "secret_directory", "home_directory", "extension_directory"])
+@pytest.mark.parametrize(
+    "setting", ["set {} = '{}'", "set global {} to '{}';", "pragma {}='{}'", "explain analyze set {} = '{}'"]
+)
+def test_directories_of_duckdb_lie_outside_the_lake(filled: World, tmp_path: Path, name: str, setting: str) -> None:
+    made = engine(filled)
+    with pytest.raises(QueryError, match="belongs to the lake"):
+        answer(made, setting.format(name, f"{filled.lake.data_root}/x"))
+    with pytest.raises(QueryError, match="by a text in quotes"):
+        answer(made, setting.format(name, "a' || 'b"))
+    answer(made, setting.format(name, tmp_path / "x"))
+    assert answer(made, "select 1") == [(1,)]
 
 
 @pytest.mark.parametrize(
@@ -123,6 +147,9 @@ def test_tables_cannot_be_changed(filled: World, sql: str) -> None:
         "prepare p as select count(*) > $1 from hits; execute p(3)",
         "begin; select 1; commit; select 1",
         "set variable x = 1; select getvariable('x')",
+        "set threads = 1; reset threads; set temp_directory = ''; reset temp_directory; select 1",
+        "explain analyze create table mine as select 1 as n; select 1",
+        "select 'create persistent secret', 'enable_logging'",
         "select 'copy hits to ''x'''",
     ],
 )  # fmt: skip
@@ -190,6 +217,15 @@ def outside(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "from '{home}/meta/default/ledger/x'",
         "import database '{data}'",
         "update extensions",
+        "explain analyze set threads = 1",
+        "explain analyze create table t as select 1",
+        "explain (analyze, format json) create table t as select 1",
+        "explain create persistent secret s (type s3)",
+        "explain analyze pragma version",
+        "explain analyze call pragma_version()",
+        "explain analyze load httpfs",
+        "explain analyze checkpoint",
+        "explain analyze with x as (select 1) insert into hits from x",
     ],
 )
 def test_a_sandbox_only_looks_at_tables(filled: World, outside: Path, sql: str) -> None:
@@ -237,7 +273,14 @@ def test_a_sandbox_answers_all_else(filled: World, sql: str, expected: list[tupl
     assert answer(engine(filled, quarter, limits=Limits(sandboxed=True)), sql) == expected
 
 
-@pytest.mark.parametrize("sql", ["show tables", "describe hits", "summarize hits", "explain select * from hits"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "show tables", "describe hits", "summarize hits", "explain select * from hits", "explain analyze from hits",
+        "explain (format json) from hits", "explain (select 1)", "explain (select 1) union (select 2)",
+        "explain (analyze) with x as (from hits) from x", "explain describe hits",
+    ],
+)  # fmt: skip
 def test_a_sandbox_describes(filled: World, sql: str) -> None:
     assert answer(engine(filled, limits=Limits(sandboxed=True)), sql)
 
