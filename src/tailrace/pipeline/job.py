@@ -21,7 +21,7 @@ from tailrace.sources.base import GONE
 Status = Literal["ok", "partial", "failed", "later"]
 "`later`: it changed while it was read, or rows would be lost; nothing is stored or noted, the next run looks again."
 LOSES = "data.rows-would-go"
-"Why an artifact is left for later: rows that are stored would be refused."
+"Why an artifact is left for later: rows that are stored would be refused, or nothing would come in their place."
 
 
 class Erased(msgspec.Struct, frozen=True):
@@ -78,23 +78,35 @@ def recipe_of(table: Table, fmt: Format, filter: str | None, key: Key | None) ->
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What is stored of an artifact that is read again by another recipe, and what was not."""
+    """What is stored of an artifact that is read again as a whole, and what was not."""
 
     rows: int
     filtered: int
     refused: int
     "Quarantined, or out of range."
+    same_recipe: bool = False
+    "It is read as it was before: if records are missing or bad now, it is the artifact that has changed."
+    may_be_empty: bool = True
+    "A log is emptied, an API has no more to tell; an object that held records and holds none is an upload gone wrong."
 
     @classmethod
-    def of(cls, before: Known | Entry) -> Held:
+    def of(cls, before: Known | Entry, recipe: str | None = None, *, may_be_empty: bool = True) -> Held:
         """As the ledger knows it; where rows were left out as duplicates, they could be read."""
         refused = before.quarantined + (before.out_of_range or 0)
-        return cls(before.rows + (before.duplicates or 0), before.filtered, refused)
+        rows = before.rows + (before.duplicates or 0)
+        return cls(rows, before.filtered, refused, before.recipe == recipe, may_be_empty)
 
     def lost(self, now: Counts) -> int:
         """Rows that were read before and would be refused now; those that a filter drops are not wanted."""
-        fewer = self.rows - now.stored - max(now.filtered - self.filtered, 0)
-        return max(min(fewer, now.quarantined + now.out_of_range - self.refused), 0)
+        return max(min(self._fewer(now), now.quarantined + now.out_of_range - self.refused), 0)
+
+    def gone(self, now: Counts, *, partial: bool) -> int:
+        """Rows that nothing comes for, since the artifact was cut off, or holds not one record that can be read."""
+        useless = now.received == now.quarantined and (now.received > 0 or not self.may_be_empty)
+        return max(self._fewer(now), 0) if partial or useless else 0
+
+    def _fewer(self, now: Counts) -> int:
+        return self.rows - now.stored - max(now.filtered - self.filtered, 0)
 
 
 class KeptFile(msgspec.Struct, frozen=True):

@@ -175,10 +175,13 @@ def still_to_read(
 
 def _from_where(item: Wanted, before: Known | None, asked: TimeRange, recipe: str) -> Wanted:
     """Read on only where what was read before is as it would be read now; where not, none of it is to be lost."""
-    if before is not None and before.recipe != recipe and before.rows:
-        item = replace(item, held=Held.of(before))
     on = before is not None and before.recipe == recipe and before.status == "ok" and _covers(before, asked)
-    return item if on or item.artifact.resume is None else whole(item)
+    if on and item.artifact.resume is not None:
+        return item
+    if before is not None and before.rows:
+        is_object = item.artifact.source_name is not None
+        item = replace(item, held=Held.of(before, recipe, may_be_empty=not is_object))
+    return item if item.artifact.resume is None else whole(item)
 
 
 def whole(item: Wanted) -> Wanted:

@@ -179,14 +179,21 @@ class Choice:
                 item = found.get(uri) or _asked_for(fact, number, listed)
                 recipe = recipe_of(table, listed.formats[item.source], spec.filter, key_of(spec)) if item else ""
                 if item is not None and gives_other(item.artifact, entry, recipe):
-                    held = Held.of(entry) if entry.recipe != recipe and entry.rows else None
-                    choice.again.append((replace(item, held=held), window))
+                    choice.again.append((replace(item, held=_held(item, entry, recipe)), window))
                     choice.meant[uri] = fact.alone + fact.apart
                     continue
                 _leave(report, uri, fact, item, number)
             if fact.alone and fact.artifact is not None and number is not None:
                 choice.alone[uri] = (fact.artifact, number, window)
         return choice
+
+
+def _held(item: Wanted, entry: Entry, recipe: str) -> Held | None:
+    """What it must not give less than, where it is read as a whole."""
+    reads_on = item.artifact.resume is not None and entry.recipe == recipe
+    if reads_on or not entry.rows:
+        return None
+    return Held.of(entry, recipe, may_be_empty=item.artifact.source_name is None)
 
 
 def _asked_for(fact: Facts, number: int | None, listed: Listed) -> Wanted | None:

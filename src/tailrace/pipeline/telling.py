@@ -58,7 +58,7 @@ class Telling:
         if outcome.code == LOSES:
             self.report.kept += 1
             message = f"{outcome.reason}; they are kept, and nothing new of it was stored"
-            hint = "mend the configuration; if it is meant so, `tailrace collect --overwrite` reads the range again"
+            hint = "mend the configuration, or the file; if it is meant so: `tailrace collect --overwrite` of the range"
             self.report.troubles.append(Trouble(artifact.location, message, LOSES, hint))
         elif host not in (None, socket.gethostname()) and is_as_listed(artifact):
             self._unshared(artifact, str(host))

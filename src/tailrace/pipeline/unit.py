@@ -15,7 +15,7 @@ from tailrace.formats.stream import open_streams
 from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.headway import TaskNotes
-from tailrace.pipeline.job import LOSES, Counts, Job, Outcome, Unit, UnitResult
+from tailrace.pipeline.job import LOSES, Counts, Held, Job, Outcome, Unit, UnitResult
 from tailrace.pipeline.shape import Origin, Part, Shaper, held_bytes
 from tailrace.pipeline.tailing import Changed, FileReading
 from tailrace.pipeline.waste import QuarantineWriter
@@ -115,14 +115,11 @@ class Task:
         return UnitResult(self.unit.number, self.outcomes, files, self.waste.close())
 
     def _losing(self) -> dict[Place, _Broken]:
-        """Artifacts of which rows would be refused that another recipe could read: all at once, to begin again once."""
+        """Artifacts that would take rows away and bring none for them: all at once, to begin again once."""
         found: dict[Place, _Broken] = {}
         for number, (held, outcome) in enumerate(zip(self.unit.held, self.outcomes, strict=False)):
-            lost = held.lost(outcome.counts) if held is not None and outcome.status in ("ok", "partial") else 0
-            if lost:
-                why = outcome.refusal or "they lie outside the range that was collected"
-                rows = "1 row that is stored" if lost == 1 else f"{lost:,} rows that are stored"
-                found[number, None] = _Broken(f"{rows} would be refused now ({why})", LOSES)
+            if held is not None and outcome.status in ("ok", "partial") and (why := _loss(held, outcome)):
+                found[number, None] = _Broken(why, LOSES)
         return found
 
     def discard(self) -> None:
@@ -256,6 +253,26 @@ class Task:
             for number, day, rows in shaped.days(self.shaper.origins):
                 dates = self.outcomes[number].dates
                 dates[day] = dates.get(day, 0) + rows
+
+
+def _loss(held: Held, outcome: Outcome) -> str | None:
+    """Which rows would go, and why; None: none, or others come for them."""
+    now = outcome.counts
+    if not held.same_recipe and (lost := held.lost(now)):
+        why = outcome.refusal or "they lie outside the range that was collected"
+        return f"{_stored(lost)} would be refused now ({why})"
+    gone = held.gone(now, partial=outcome.status == "partial")
+    if not gone:
+        return None
+    if outcome.status == "partial":
+        return f"{_stored(gone)} would go: {outcome.reason}"
+    held_now = "the only record" if now.received == 1 else f"each of the {now.received:,} records"
+    refused = f"{held_now} that it holds now is refused ({outcome.refusal})"
+    return f"{_stored(gone)} would go: {refused if now.received else 'it holds no record any more'}"
+
+
+def _stored(rows: int) -> str:
+    return "1 row that is stored" if rows == 1 else f"{rows:,} rows that are stored"
 
 
 def _no_row(_: int) -> bytes:
