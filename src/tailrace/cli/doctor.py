@@ -246,7 +246,7 @@ def _table(lake: Lake, name: str) -> Iterator[Finding]:
     missing = _missing(found.root, found.files["path"].to_pylist())
     detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
     if missing:
-        hint = "restore them from a backup, or collect the days again"
+        hint = "restore them from a backup, or collect whole days again: `tailrace collect --overwrite --from … --to …`"
         yield Finding(name, "error", f"{len(missing)} of {extent.files} files are missing, e.g. {missing[0]}", hint)
     elif extent.files > MANY_FILES:
         yield Finding(name, "warning", detail, "so many files make commits and queries slow")

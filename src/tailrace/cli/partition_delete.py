@@ -96,21 +96,16 @@ class Deletion:
 
     def doomed(self, name: str) -> Row:
         """What would go: the log tells it of whole days, the rows themselves where range or condition cut one."""
-        import pyarrow.compute as pc
-
         from tailrace.lake.rewrite import Doomed, rows_inside
-        from tailrace.lake.snapshot import snapshot
+        from tailrace.lake.snapshot import files_of, snapshot
 
         table, _, partition = name.partition(".")
         version = snapshot(self.lake, table)
         which = Doomed(window=self.window, where=self._predicate(table))
-        files = version.files.filter(pc.equal(version.files.column("tp_partition"), partition))
         going = {
-            (day, path): rows
-            if self.where is None and self.window.covers(day)
-            else rows_inside(version.root, path, which)
-            for day, path, rows in zip(*(files.column(c).to_pylist() for c in ("tp_date", "path", "rows")), strict=True)
-            if self.window.touches(day)
+            (file.day, file.path): file.rows if which.takes_all(file) else rows_inside(version.root, file.path, which)
+            for file in files_of(version.files, partition)
+            if self.window.touches(file.day)
         }
         days = sorted({day for (day, _), rows in going.items() if rows})
         return {

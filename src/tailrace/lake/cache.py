@@ -19,6 +19,7 @@ from pathlib import Path
 
 from tailrace.core.directories import cache_directory
 from tailrace.core.errors import LakeError, one_line
+from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE
 from tailrace.lake.place import Place
 
 FETCHED_AT_ONCE = 16
@@ -152,5 +153,4 @@ def _held(path: Path, *, create: bool = True) -> Iterator[bool]:
 
 
 def _damaged(place: Place, name: str, message: str) -> LakeError:
-    hint = "restore the file from a backup; other tables are not affected"
-    return LakeError(message, code="lake.damaged-file", where=place.address(name), hint=hint)
+    return LakeError(message, code=DAMAGED_FILE, where=place.address(name), hint=COLLECT_AGAIN)

@@ -154,5 +154,7 @@ def _revived(change: Change, root: Place, ledger: Ledger, taken: Rewritten, fres
     """Artifacts whose rows lost to rows that go now, and that nothing in this change brings back."""
     if change.key is None or not taken.removed or not ledger.left_out().num_rows:
         return []
-    days = vanished_days(root, taken.removed, [*taken.added, *fresh.files], change.key)
+    readable = [file for file in taken.removed if file not in taken.unread]
+    days = vanished_days(root, readable, [*taken.added, *fresh.files], change.key)
+    days += [file.day for file in taken.unread]
     return revived(ledger, change.key, days, (entry.key for entry in change.entries))

@@ -17,6 +17,8 @@ from tailrace.lake.place import Place
 LOG = "_delta_log"
 _OF_A_SERVER = re.compile(r"Generic (S3|GCS|MicrosoftAzure) error|error sending request|status code|HTTP status")
 _RESTORE = "restore the file from a backup; other tables are not affected"
+COLLECT_AGAIN = "restore the file from a backup, or collect its whole day again: `tailrace collect --overwrite`"
+DAMAGED_FILE = "lake.damaged-file"
 
 
 @contextmanager
@@ -57,7 +59,7 @@ def reading_file(place: Place, name: str) -> Iterator[pq.ParquetFile]:
         if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
             raise
         message = f"the file cannot be read: {one_line(error)}"
-        raise LakeError(message, code="lake.damaged-file", where=place.address(name), hint=_RESTORE) from error
+        raise LakeError(message, code=DAMAGED_FILE, where=place.address(name), hint=COLLECT_AGAIN) from error
 
 
 def _first_bad_commit(log: Place) -> tuple[str | None, bool]:

@@ -11,12 +11,12 @@ from itertools import chain
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core import TimeRange
+from tailrace.core import LakeError, TimeRange
 from tailrace.core.ranges import Ranges
 from tailrace.lake.ledger import Entry, Ledger, keys, prefixes
 from tailrace.lake.place import Place
 from tailrace.lake.predicate import Predicate
-from tailrace.lake.rewrite import ActiveFile, Doomed, Rewritten, rewrite_without
+from tailrace.lake.rewrite import ActiveFile, Doomed, Rewritten, rewrite_without, rows_by_prefix
 from tailrace.lake.unique import Key
 
 _INSTANT = timedelta(microseconds=1)
@@ -52,7 +52,36 @@ def taken_away(
     limit = None if cut is None or cut.limit is None else prefixes(cut.limit)
     window, where = (None, None) if cut is None else (cut.window, cut.where)
     doomed = Doomed(prefixes(earlier), window, limit, where)
-    return rewrite_without(root, candidates, doomed, label)
+    taken = rewrite_without(root, candidates, doomed, label)
+    if taken.unread:
+        rest = set(files).difference(candidates)
+        _infer_gone(root, rest, ledger, taken)
+    return taken
+
+
+def _infer_gone(root: Place, rest: Iterable[ActiveFile], ledger: Ledger, taken: Rewritten) -> None:
+    """How many rows of which artifact the unread files held: those that the ledger knows of, and no other file has."""
+    unread = {file.day for file in taken.unread}
+    found = map(_entry, ledger.of_days(min(unread), max(unread)).select(_FIELDS).to_pylist())
+    concerned = [entry for entry in found if unread.intersection(entry.dates)]
+    days = {day for entry in concerned for day in entry.dates}
+    left: Counter[str] = Counter()
+    try:
+        for file in rest:
+            if file.day in days:
+                left.update(rows_by_prefix(root, file.path))
+    except LakeError:
+        return  # another damaged file: whoever takes that away counts again
+    for (head, _), rows in taken.kept.items():
+        left[head] += rows
+    for entry in concerned:
+        heads = _heads(entry)
+        taken.gone[heads[0]] += max(entry.rows - sum(taken.gone[head] + left[head] for head in heads), 0)
+
+
+def _heads(entry: Entry) -> list[str]:
+    """What the ids of its rows begin with."""
+    return prefixes(pa.table({"uri": [entry.uri], "identity": [entry.key], "members": [list(entry.members)]}))
 
 
 def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[Entry], absent: Ranges) -> list[Entry]:
@@ -68,7 +97,7 @@ def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[E
         touched &= set(keys(cut.limit).to_pylist())
     entries = []
     for before in entries_of(ledger, {*touched, *again}):
-        heads = prefixes(pa.table({"uri": [before.uri], "identity": [before.key], "members": [list(before.members)]}))
+        heads = _heads(before)
         lost = sum(taken.gone[head] for head in heads)
         missing = {day for day in before.dates if any(gone.touches(day) for gone in absent)}
         # Whoever lifts a condition, and overwrites, has to find them as well.
@@ -101,7 +130,7 @@ def thinned(entries: Iterable[Entry], dropped: Counter[str]) -> tuple[list[Entry
     """Entries without the rows that were duplicates, and how many those are by key."""
     found, left_out = [], {}
     for entry in entries:
-        heads = prefixes(pa.table({"uri": [entry.uri], "identity": [entry.key], "members": [list(entry.members)]}))
+        heads = _heads(entry)
         number = sum(dropped[head] for head in heads)
         if number:
             left_out[entry.key] = number

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from tailrace.core import TimeRange
-from tailrace.lake.damage import reading_file
+from tailrace.core import LakeError, TimeRange
+from tailrace.lake.damage import DAMAGED_FILE, reading_file
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.identity import PREFIX_LENGTH
 from tailrace.lake.place import Place
 from tailrace.lake.predicate import Predicate
 from tailrace.lake.types import schema_fingerprint
+
+_TOLD = timedelta(milliseconds=1)
+"Readers of the log may know times no better."
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,16 @@ class ActiveFile:
     index: str
     day: date
     rows: int
+    first: datetime | None = None
+    last: datetime | None = None
+    "Least and greatest `tp_timestamp` of its rows, where the log tells them."
+
+    def lies_in(self, window: TimeRange) -> bool:
+        """Are all of its rows of that range? The log knows: its day, or its statistics."""
+        if window.covers(self.day):
+            return True
+        begins = window.start is None or (self.first is not None and self.first >= window.start)
+        return begins and (window.end is None or (self.last is not None and self.last + _TOLD <= window.end))
 
     @property
     def partition_values(self) -> dict[str, str]:
@@ -66,6 +79,12 @@ class Doomed:
             inside = pc.and_(inside, self.where.marks(rows))
         return pc.or_(marked, inside)
 
+    def takes_all(self, file: ActiveFile) -> bool:
+        """Is it certain that no row of the file stays, whatever it holds?"""
+        if self.window is None or self.limit is not None or self.where is not None:
+            return False
+        return file.lies_in(self.window)
+
     @property
     def columns(self) -> list[str]:
         named = [] if self.where is None else self.where.columns
@@ -82,28 +101,59 @@ class Rewritten:
     "Rows by prefix of their ids."
     kept: Counter[tuple[str, date]] = field(default_factory=Counter)
     "Rows in the files looked at that stay, by prefix and day."
+    unread: list[ActiveFile] = field(default_factory=list)
+    "Those of the removed ones that are damaged or missing: what they held is not counted."
+
+    def add(self, other: Rewritten) -> None:
+        self.removed.extend(other.removed)
+        self.added.extend(other.added)
+        self.gone.update(other.gone)
+        self.kept.update(other.kept)
 
 
 def rewrite_without(root: Place, files: Iterable[ActiveFile], doomed: Doomed, run: str) -> Rewritten:
     """Files to remove and files to add, so that no doomed row is left.
 
-    Files without such rows are left alone. Memory holds one row group at a time.
+    Files without such rows are left alone. One that cannot be read goes if all of its rows have to.
+    Memory holds one row group at a time.
     """
     done = Rewritten()
     for file in files:
         path = f"{file.path.rpartition('/')[0]}/{run}-rewrite-{len(done.removed) + 1}.parquet"
-        with reading_file(root, file.path) as source:
-            marks = []
-            for group in range(source.num_row_groups):
-                rows = source.read_row_group(group, doomed.columns)
-                marks.append(doomed.marks(rows))
-                _count(done, rows.column("tp_id"), marks[-1], file.day)
-            if not any(pc.any(mark).as_py() for mark in marks):
-                continue
+        try:
+            done.add(_one_without(root, file, doomed, path))
+        except LakeError as error:
+            if error.code != DAMAGED_FILE or not doomed.takes_all(file):
+                raise
+            done.removed.append(file)
+            done.unread.append(file)
+    return done
+
+
+def _one_without(root: Place, file: ActiveFile, doomed: Doomed, path: str) -> Rewritten:
+    done = Rewritten()
+    with reading_file(root, file.path) as source:
+        marks = []
+        for group in range(source.num_row_groups):
+            rows = source.read_row_group(group, doomed.columns)
+            marks.append(doomed.marks(rows))
+            _count(done, rows.column("tp_id"), marks[-1], file.day)
+        if any(pc.any(mark).as_py() for mark in marks):
             done.removed.append(file)
             if not all(pc.all(mark).as_py() for mark in marks):
                 done.added.append(copy_without(source, marks, root, path, file))
     return done
+
+
+def rows_by_prefix(root: Place, path: str) -> Counter[str]:
+    """How many rows of which artifact a file holds."""
+    found: Counter[str] = Counter()
+    with reading_file(root, path) as source:
+        for group in range(source.num_row_groups):
+            ids = source.read_row_group(group, ["tp_id"]).column("tp_id")
+            for entry in pc.value_counts(pc.utf8_slice_codeunits(ids, 0, PREFIX_LENGTH)).to_pylist():
+                found[entry["values"]] += entry["counts"]
+    return found
 
 
 def rows_inside(root: Place, path: str, doomed: Doomed) -> int:

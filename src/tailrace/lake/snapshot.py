@@ -83,7 +83,9 @@ def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None 
 
 def files_of(files: pa.Table, partition: str, days: Sequence[date] | None = None) -> list[ActiveFile]:
     """The same, of a snapshot's files."""
-    files = files.select(["path", "size", "tp_partition", "tp_index", "tp_date", "rows"])
+    times = ["min.tp_timestamp", "max.tp_timestamp"]
+    known = times if set(times).issubset(files.column_names) else []  # a table without files has no statistics
+    files = files.select(["path", "size", "tp_partition", "tp_index", "tp_date", "rows", *known])
     files = files.filter(pc.equal(files.column("tp_partition"), partition))
     if days is not None:
         files = files.filter(pc.is_in(files.column("tp_date"), value_set=pa.array(days, pa.date32())))

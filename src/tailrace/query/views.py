@@ -210,8 +210,9 @@ class Views:
         try:
             self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
         except duckdb.IOException as error:
-            hint = "restore the file from a backup; other tables are not affected"
-            raise LakeError(str(error).splitlines()[0], code="lake.damaged-file", hint=hint) from None
+            from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE
+
+            raise LakeError(str(error).splitlines()[0], code=DAMAGED_FILE, hint=COLLECT_AGAIN) from None
 
     def _held(self, shown: Shown, table: str, files: pa.Table | None) -> Held:
         """The files as they can be opened; of a lake that is elsewhere they are fetched."""

@@ -1,0 +1,148 @@
+"""A file of the lake that is missing or damaged: whoever takes all of its rows away need not read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lakecheck import check, stored
+from world import World
+
+from tailrace.cli.main import cli
+from tailrace.core import LakeError, TimeRange
+from tailrace.lake.rewrite import ActiveFile
+from tailrace.lake.snapshot import snapshot
+from tailrace.lake.undo import erase
+
+START = datetime(2024, 3, 1)
+HOURS = 72
+CONFIG = """
+table "t" {{
+  column "ts" {{ type = "timestamp" }}
+}}
+partition "t" "p" {{
+  {more}
+  source "file" {{ paths = ["{logs}"] }}
+}}
+"""
+Damage = Callable[[Path], None]
+
+
+def hour(number: float) -> datetime:
+    return START + timedelta(hours=number)
+
+
+def day(number: int) -> TimeRange:
+    return TimeRange(hour(24 * number), hour(24 * number + 24))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def spoil(path: Path) -> None:
+    """The footer is whole, the rows are not."""
+    content = path.read_bytes()
+    middle = len(content) // 2
+    path.write_bytes(content[:4] + bytes(middle - 4) + content[middle:])
+
+
+def fill(root: Path, more: str = "") -> World:
+    """Two files whose rows lie in all three days: the rows of one day are in one file of the lake."""
+    logs = root / "logs"
+    logs.mkdir()
+    for parity, name in enumerate(("even", "odd")):
+        lines = [f'{{"ts": "{hour(n).isoformat()}Z", "n": {n}}}\n' for n in range(parity, HOURS, 2)]
+        (logs / f"{name}.jsonl").write_text("".join(lines))
+    world = World(root / "home")
+    world.write_config(CONFIG.format(logs=logs, more=more))
+    (report,) = world.collect()
+    assert (report.clean, report.counts.stored) == (True, HOURS)
+    return world
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return fill(tmp_path)
+
+
+def harm(world: World, number: int, damage: Damage) -> Path:
+    seen = snapshot(world.lake, "t")
+    (name,) = [f["path"] for f in seen.files.to_pylist() if f["tp_date"] == hour(24 * number).date()]
+    path = Path(seen.root.address(name))
+    damage(path)
+    return path
+
+
+def hours(world: World) -> list[int]:
+    check(world.home, "t", "p")
+    return sorted(int(n) for (n,) in world.query("select n from t"))
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut, spoil])
+def test_its_day_is_overwritten(world: World, damage: Damage) -> None:
+    before = stored(world.home)
+    harm(world, 1, damage)
+    (report,) = world.collect(window=day(1), overwrite=True)
+    assert (report.error, report.clean, report.counts.stored) == (None, True, 24)
+    assert hours(world) == [*range(HOURS)]
+    assert stored(world.home) == before
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, cut, spoil])
+def test_its_day_is_deleted_and_comes_back(world: World, damage: Damage) -> None:
+    harm(world, 1, damage)
+    names = ["--home", str(world.home), "partition", "delete", "t.p", "--from", "2024-03-02", "--to", "2024-03-03"]
+    done = CliRunner().invoke(cli, [*names, "--force", "--output", "json"])
+    assert done.exit_code == 0, done.output
+    assert hours(world) == [*range(24), *range(48, 72)]
+    (report,) = world.collect(window=day(1), overwrite=True)
+    assert report.clean
+    assert hours(world) == [*range(HOURS)]
+
+
+def test_one_after_the_other(world: World) -> None:
+    """While another one is damaged, too, it cannot be told how many rows of which artifact are gone: later it can."""
+    for number in (0, 1):
+        harm(world, number, Path.unlink)
+    for number in (0, 1):
+        assert erase(world.lake, "t", "p", day(number)) >= 0
+    assert hours(world) == [*range(48, 72)]
+
+
+def test_statistics_tell_it_of_a_part_of_a_day(world: World) -> None:
+    """Its first row is of midnight, its last of 23 o'clock."""
+    harm(world, 1, Path.unlink)
+    with pytest.raises(LakeError) as raised:
+        erase(world.lake, "t", "p", TimeRange(hour(24), hour(47)))
+    assert raised.value.code == "lake.damaged-file"
+    assert "collect --overwrite" in (raised.value.hint or "")
+    erase(world.lake, "t", "p", TimeRange(hour(20), hour(47.5)))
+    assert hours(world) == [*range(20), *range(48, 72)]
+
+
+def test_of_a_partition_without_duplicates(tmp_path: Path) -> None:
+    world = fill(tmp_path, 'dedupe = ["n"]')
+    (tmp_path / "logs" / "more.jsonl").write_text(f'{{"ts": "{hour(30).isoformat()}Z", "n": 30}}\n')
+    (report,) = world.collect()
+    assert report.counts.duplicates == 1
+    harm(world, 1, Path.unlink)
+    (report,) = world.collect(window=day(1), overwrite=True)
+    assert report.error is None
+    world.collect()
+    assert hours(world) == [*range(HOURS)]
+
+
+def test_what_lies_in_a_range() -> None:
+    file = ActiveFile("f", 1, "p", "default", date(2024, 3, 2), 1, hour(25), hour(30))
+    assert file.lies_in(day(1))
+    assert file.lies_in(TimeRange())
+    assert file.lies_in(TimeRange(hour(25), hour(31)))
+    assert not file.lies_in(TimeRange(hour(25), hour(30))), "its last row is not in it"
+    assert not file.lies_in(TimeRange(hour(26), hour(31)))
+    unknown = ActiveFile("f", 1, "p", "default", date(2024, 3, 2), 1)
+    assert unknown.lies_in(day(1))
+    assert not unknown.lies_in(TimeRange(hour(25), hour(31)))
