@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from otlpwrite import counted, span, varint
+from otlpwrite import any_value, attributes, counted, json_attributes, json_value, span, varint
 
 Pairs = tuple[tuple[str, Any], ...]
 "A map, in order, keys may repeat. Lists are lists."
@@ -78,28 +78,6 @@ def _record(dice: random.Random) -> dict[str, Any]:
     return made
 
 
-def proto_value(value: Any) -> bytes:
-    if value is None:
-        return b""
-    if isinstance(value, bool):
-        return counted(2, int(value))
-    if isinstance(value, int):
-        return counted(3, value)
-    if isinstance(value, float):
-        return varint(4 << 3 | 1) + struct.pack("<d", value)
-    if isinstance(value, str):
-        return span(1, value.encode())
-    if isinstance(value, bytes):
-        return span(7, value)
-    if isinstance(value, list):
-        return span(5, b"".join(span(1, proto_value(inner)) for inner in value))
-    return span(6, proto_pairs(1, value))
-
-
-def proto_pairs(number: int, pairs: Pairs) -> bytes:
-    return b"".join(span(number, span(1, key.encode()) + span(2, proto_value(value))) for key, value in pairs)
-
-
 def _fixed(number: int, form: str, value: int) -> bytes:
     return varint(number << 3 | (1 if form == "<Q" else 5)) + struct.pack(form, value)
 
@@ -107,10 +85,10 @@ def _fixed(number: int, form: str, value: int) -> bytes:
 def proto_request(request: Request) -> bytes:
     out = b""
     for resource in request:
-        inner = span(1, proto_pairs(1, resource.get("attributes", ())) + counted(2, resource.get("dropped", 0)))
+        inner = span(1, attributes(1, resource.get("attributes", ())) + counted(2, resource.get("dropped", 0)))
         for scope in resource["scopes"]:
             told = b"".join(span(n, scope[k].encode()) for n, k in ((1, "name"), (2, "version")) if k in scope)
-            told += proto_pairs(3, scope.get("attributes", ())) + counted(4, scope.get("dropped", 0))
+            told += attributes(3, scope.get("attributes", ())) + counted(4, scope.get("dropped", 0))
             body = span(1, told) + b"".join(span(2, proto_record(record)) for record in scope["records"])
             inner += span(2, body + span(3, scope.get("url", "").encode()))
         out += span(1, inner + span(3, resource.get("url", "").encode()))
@@ -121,33 +99,9 @@ def proto_record(record: dict[str, Any]) -> bytes:
     out = _fixed(1, "<Q", record["time"]) + _fixed(11, "<Q", record["observed"])
     out += counted(2, record.get("severity", 0)) + counted(7, record.get("dropped", 0))
     out += span(3, record.get("severity_text", "").encode()) + span(12, record.get("event", "").encode())
-    out += span(5, proto_value(record["body"])) if "body" in record else b""
-    out += proto_pairs(6, record.get("attributes", ())) + _fixed(8, "<I", record.get("flags", 0))
+    out += span(5, any_value(record["body"])) if "body" in record else b""
+    out += attributes(6, record.get("attributes", ())) + _fixed(8, "<I", record.get("flags", 0))
     return out + span(9, record.get("trace", b"")) + span(10, record.get("span", b""))
-
-
-def json_value(value: Any) -> dict[str, Any]:
-    if value is None:
-        return {}
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int):
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        odd = value != value or abs(value) == float("inf")
-        text = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
-        return {"doubleValue": text if odd else value}
-    if isinstance(value, str):
-        return {"stringValue": value}
-    if isinstance(value, bytes):
-        return {"bytesValue": base64.b64encode(value).decode()}
-    if isinstance(value, list):
-        return {"arrayValue": {"values": [json_value(inner) for inner in value]}}
-    return {"kvlistValue": {"values": json_pairs(value)}}
-
-
-def json_pairs(pairs: Pairs) -> list[dict[str, Any]]:
-    return [{"key": key, "value": json_value(value)} for key, value in pairs]
 
 
 def json_request(request: Request) -> str:
@@ -156,11 +110,11 @@ def json_request(request: Request) -> str:
         scopes = []
         for scope in resource["scopes"]:
             told = {k: scope[k] for k in ("name", "version") if k in scope}
-            told |= {"attributes": json_pairs(scope.get("attributes", ()))}
+            told |= {"attributes": json_attributes(scope.get("attributes", ()))}
             told |= {"droppedAttributesCount": scope.get("dropped", 0)}
             records = [_json_record(record) for record in scope["records"]]
             scopes.append({"scope": told, "logRecords": records, "schemaUrl": scope.get("url", "")})
-        told = {"attributes": json_pairs(resource.get("attributes", ()))}
+        told = {"attributes": json_attributes(resource.get("attributes", ()))}
         told |= {"droppedAttributesCount": resource.get("dropped", 0)}
         resources.append({"resource": told, "scopeLogs": scopes, "schemaUrl": resource.get("url", "")})
     return json.dumps({"resourceLogs": resources})
@@ -172,7 +126,7 @@ def _json_record(record: dict[str, Any]) -> dict[str, Any]:
     out |= {there: record[here] for here, there in named.items() if here in record}
     out |= {there: record[here].hex() for here, there in (("trace", "traceId"), ("span", "spanId")) if here in record}
     if "body" in record:
-        out |= {"body": json_value(record["body"]), "attributes": json_pairs(record["attributes"])}
+        out |= {"body": json_value(record["body"]), "attributes": json_attributes(record["attributes"])}
     return out | {"droppedAttributesCount": record.get("dropped", 0)}
 
 
@@ -203,9 +157,9 @@ def _records(data: bytes) -> Iterator[str]:
                 yield repr((around, own, _record_told(record)))
 
 
-def _around(message: bytes, attributes: int, dropped: int) -> tuple[Any, ...]:
+def _around(message: bytes, number: int, dropped: int) -> tuple[Any, ...]:
     members = _members(message)
-    return _pairs_told(members.get(attributes, [])), members.get(dropped, [0])[-1]
+    return _pairs_told(members.get(number, [])), members.get(dropped, [0])[-1]
 
 
 def _record_told(data: bytes) -> tuple[Any, ...]:
@@ -295,9 +249,9 @@ def proto_of_json(text: str) -> bytes:
     return out
 
 
-def _proto_described(members: dict[str, Any], attributes: int, dropped: int) -> bytes:
+def _proto_described(members: dict[str, Any], number: int, dropped: int) -> bytes:
     pairs = _plain_pairs(members.get("attributes"))
-    return proto_pairs(attributes, pairs) + counted(dropped, int(members.get("droppedAttributesCount") or 0))
+    return attributes(number, pairs) + counted(dropped, int(members.get("droppedAttributesCount") or 0))
 
 
 def _proto_of_record(members: dict[str, Any]) -> bytes:

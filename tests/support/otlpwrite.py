@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 Record = dict[str, Any]
 "Keys are those of `RECORD` below; values plain Python, `attributes` a dict."
+Pairs = dict[str, Any] | tuple[tuple[str, Any], ...]
+"A map; as pairs keys may repeat."
 
 
 def varint(value: int) -> bytes:
@@ -46,8 +49,12 @@ def any_value(value: Any) -> bytes:
     return span(6, attributes(1, value))
 
 
-def attributes(number: int, pairs: dict[str, Any]) -> bytes:
-    return b"".join(span(number, span(1, k.encode()) + span(2, any_value(v))) for k, v in pairs.items())
+def in_order(pairs: Pairs) -> Iterable[tuple[str, Any]]:
+    return pairs.items() if isinstance(pairs, dict) else pairs
+
+
+def attributes(number: int, pairs: Pairs) -> bytes:
+    return b"".join(span(number, span(1, k.encode()) + span(2, any_value(v))) for k, v in in_order(pairs))
 
 
 def record(fields: Record) -> bytes:
@@ -82,7 +89,9 @@ def json_value(value: Any) -> dict[str, Any]:
     if isinstance(value, str):
         return {"stringValue": value}
     if isinstance(value, float):
-        return {"doubleValue": value}
+        odd = value != value or abs(value) == float("inf")
+        text = "NaN" if value != value else "Infinity" if value > 0 else "-Infinity"
+        return {"doubleValue": text if odd else value}
     if isinstance(value, bytes):
         return {"bytesValue": base64.b64encode(value).decode()}
     if isinstance(value, list):
@@ -90,8 +99,8 @@ def json_value(value: Any) -> dict[str, Any]:
     return {"kvlistValue": {"values": json_attributes(value)}}
 
 
-def json_attributes(pairs: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"key": key, "value": json_value(value)} for key, value in pairs.items()]
+def json_attributes(pairs: Pairs) -> list[dict[str, Any]]:
+    return [{"key": key, "value": json_value(value)} for key, value in in_order(pairs)]
 
 
 _KEYS = {"severity": "severityNumber", "dropped": "droppedAttributesCount", "flags": "flags"}

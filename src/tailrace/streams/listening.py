@@ -50,7 +50,7 @@ class Listening:
         elif options.type == "tcp":
             tcp = TcpListener(options, self.intake)
             self._connected.append(tcp.connections)
-            self._serves(options, await tcp.serve())
+            self._serves(options, await tcp.serve_tcp())
         else:
             await self._open_syslog(options)
 

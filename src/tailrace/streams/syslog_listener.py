@@ -6,34 +6,26 @@ import asyncio
 from typing import Any
 
 from tailrace.streams import records
-from tailrace.streams.intake import READ, Intake, now
+from tailrace.streams.connections import Connections
+from tailrace.streams.intake import Intake, now
 from tailrace.streams.records import Record, address
-from tailrace.streams.settings import ListenerOptions, tls
-from tailrace.streams.spool import SpoolFull
+from tailrace.streams.settings import ListenerOptions
 
-_PAUSE = 0.05
 _GATHER = 0.02
 "Seconds in which datagrams are gathered into one record."
 _MOST_WAITING = 50_000
 _COUNT_DIGITS = 10
 
 
-class SyslogListener:
+class SyslogListener(Connections):
     """Messages of one listener; they all belong to its workspace."""
 
     def __init__(self, options: ListenerOptions, intake: Intake) -> None:
-        self.options = options
-        self.intake = intake
+        super().__init__(options, intake)
         self.max_message = int(options.args["max_message"])
         self.idle = options.args["idle_timeout"].total_seconds()
-        self.connections: set[asyncio.Task[None]] = set()
         self._datagrams: list[tuple[bytes, bytes]] = []
         self._flushing: asyncio.Task[None] | None = None
-
-    async def serve_tcp(self) -> asyncio.Server:
-        return await asyncio.start_server(
-            self._connected, self.options.host, self.options.port, limit=READ, ssl=tls(self.options)
-        )
 
     async def serve_udp(self) -> asyncio.DatagramTransport:
         loop = asyncio.get_running_loop()
@@ -41,24 +33,9 @@ class SyslogListener:
         transport, _ = await loop.create_datagram_endpoint(lambda: _Datagrams(self), local_addr=place)
         return transport
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self.connections) >= int(self.options.args["max_connections"]):
-            self.intake.count("connections_refused", self.options.id)
-            writer.close()
-            return
-        self.connections.add(task)
-        try:
-            await self._messages(reader, address(writer.get_extra_info("peername")[0]))
-        except ConnectionError:
-            pass
-        finally:
-            self.connections.discard(task)
-            writer.close()
-
-    async def _messages(self, reader: asyncio.StreamReader, sender: bytes) -> None:
-        held = b""
+    async def attend(self, reader: asyncio.StreamReader, peer: str) -> None:
+        """Messages, one after another."""
+        sender, held = address(peer), b""
         while True:
             block = await self.intake.read(reader, self.idle)
             messages, held = cut(held + block, at_end=not block)
@@ -80,13 +57,7 @@ class SyslogListener:
         self.intake.count("messages_received", self.options.id, len(messages))
 
     async def _accept(self, kind: int, body: bytes, sender: bytes) -> None:
-        record = Record(kind, self.options.workspace, now(), sender, self.options.id, body)
-        while True:
-            try:
-                return await self.intake.accept(record)
-            except SpoolFull:
-                self.intake.count("backpressure", self.options.id)
-                await asyncio.sleep(_PAUSE)
+        await self.keep(Record(kind, self.options.workspace, now(), sender, self.options.id, body))
 
     def datagram(self, data: bytes, peer: str) -> None:
         """One message; nobody can be asked to wait, so that what does not fit is dropped and counted."""

@@ -11,54 +11,31 @@ import numpy as np
 
 from tailrace.streams import records
 from tailrace.streams.api_keys import Tenant
+from tailrace.streams.connections import Connections
 from tailrace.streams.decode import LAYOUTS
 from tailrace.streams.flat_batches import Wrappers
 from tailrace.streams.flat_wire import Wire
-from tailrace.streams.intake import READ, Intake, now
+from tailrace.streams.intake import Intake, now
 from tailrace.streams.records import Identity, Record, address
-from tailrace.streams.settings import ListenerOptions, tls
-from tailrace.streams.spool import SpoolFull
+from tailrace.streams.settings import ListenerOptions
 
-_PAUSE = 0.05
 _Frame = tuple[Tenant, bytes, Identity, int, int]
 
 
-class TcpListener:
+class TcpListener(Connections):
     """Connections of one listener. There is no answer on the wire: a frame is promised once it is on disk."""
 
     def __init__(self, options: ListenerOptions, intake: Intake) -> None:
         assert options.api_keys_file is not None
-        self.options = options
+        super().__init__(options, intake)
         self.keys = options.api_keys_file
-        self.intake = intake
         intake.load_keys(self.keys)
         self.max_frame = int(options.args["max_frame"])
         self.layout = LAYOUTS.index(options.args["event_layout"])
         self.proxies = [ipaddress.ip_network(text) for text in options.args["trusted_proxies"] or ()]
-        self.connections: set[asyncio.Task[None]] = set()
 
-    async def serve(self) -> asyncio.Server:
-        return await asyncio.start_server(
-            self._connected, self.options.host, self.options.port, limit=READ, ssl=tls(self.options)
-        )
-
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self.connections) >= int(self.options.args["max_connections"]):
-            self.intake.count("connections_refused", self.options.id)
-            writer.close()
-            return
-        self.connections.add(task)
-        try:
-            await self._frames(reader, writer.get_extra_info("peername")[0])
-        except ConnectionError:
-            pass
-        finally:
-            self.connections.discard(task)
-            writer.close()
-
-    async def _frames(self, reader: asyncio.StreamReader, peer: str) -> None:
+    async def attend(self, reader: asyncio.StreamReader, peer: str) -> None:
+        """Frames, one after another."""
         held = bytearray()
         while True:
             block = await self.intake.read(reader)
@@ -102,16 +79,7 @@ class TcpListener:
                 self.layout,
             ))  # fmt: skip
         for record in made:
-            await self._accept(record)
-
-    async def _accept(self, record: Record) -> None:
-        """A frame that was read is kept, however long that takes."""
-        while True:
-            try:
-                return await self.intake.accept(record)
-            except SpoolFull:
-                self.intake.count("backpressure", self.options.id)
-                await asyncio.sleep(_PAUSE)
+            await self.keep(record)
 
     def _fresh(self, data: bytes, spans: list[tuple[int, int]], peer: str, moment: int) -> Iterator[_Frame]:
         """Frames of known keys that were not sent before."""

@@ -1,0 +1,56 @@
+"""What listeners over TCP have in common: how many connections there are, and how what they bring is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from abc import ABC, abstractmethod
+
+from tailrace.streams.intake import READ, Intake
+from tailrace.streams.records import Record
+from tailrace.streams.settings import ListenerOptions, tls
+from tailrace.streams.spool import SpoolFull
+
+_PAUSE = 0.05
+
+
+class Connections(ABC):
+    """Connections of one listener."""
+
+    def __init__(self, options: ListenerOptions, intake: Intake) -> None:
+        self.options = options
+        self.intake = intake
+        self.connections: set[asyncio.Task[None]] = set()
+
+    async def serve_tcp(self) -> asyncio.Server:
+        return await asyncio.start_server(
+            self._connected, self.options.host, self.options.port, limit=READ, ssl=tls(self.options)
+        )
+
+    @abstractmethod
+    async def attend(self, reader: asyncio.StreamReader, peer: str) -> None:
+        """Takes what one client sends, until it ends."""
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        if len(self.connections) >= int(self.options.args["max_connections"]):
+            self.intake.count("connections_refused", self.options.id)
+            writer.close()
+            return
+        self.connections.add(task)
+        try:
+            await self.attend(reader, writer.get_extra_info("peername")[0])
+        except ConnectionError:
+            pass
+        finally:
+            self.connections.discard(task)
+            writer.close()
+
+    async def keep(self, record: Record) -> None:
+        """What was read is kept, however long that takes."""
+        while True:
+            try:
+                return await self.intake.accept(record)
+            except SpoolFull:
+                self.intake.count("backpressure", self.options.id)
+                await asyncio.sleep(_PAUSE)
