@@ -11,8 +11,6 @@ from typing import Any
 import duckdb
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 from lakecheck import check, stored
 from logfiles import access_lines, write
 from world import World
@@ -22,10 +20,9 @@ from tailrace.cli.tiers import rules_for, tiers_of
 from tailrace.cli.upkeep import Upkeep
 from tailrace.config import Config
 from tailrace.core import TailraceError, TimeRange
-from tailrace.lake.paths import Lake, Tier
-from tailrace.lake.place import LocalPlace
+from tailrace.lake.paths import Lake
 from tailrace.lake.predicate import Predicate
-from tailrace.lake.resting import Rule, moves, tier_of
+from tailrace.lake.resting import moves, tier_of
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import snapshot
 from tailrace.lake.undo import erase, history, restore
@@ -310,35 +307,6 @@ def test_a_condition_on_what_the_log_does_not_know(tmp_path: Path) -> None:
         rules_for(made.config(), made.lake, *PLACE, NOW)
     assert refused.value.code == "config.bad-expression"
     assert str(refused.value.where).endswith("test.tpc:3:10")
-
-
-spans = st.tuples(st.integers(-3, 8), st.integers(-3, 8)).map(lambda s: (min(s), max(s)))
-
-
-@given(st.lists(st.tuples(spans, st.booleans(), st.booleans()), max_size=4))
-def test_every_day_rests_in_the_first_tier_that_it_fits(declared: list[tuple[tuple[int, int], bool, bool]]) -> None:
-    tiers = [Tier("s", f"t{n}", LocalPlace(f"/tiers/{n}")) for n in range(len(declared))]
-    rules = [
-        Rule(tier, FIRST + timedelta(days=first) if low else None, FIRST + timedelta(days=last) if high else None)
-        for tier, ((first, last), low, high) in zip(tiers, declared, strict=True)
-    ]
-    files = [ActiveFile(f"f{n}", 1, "p", "default", day, 1) for n, day in enumerate(DAYS)]
-    found = {f.day: move.tier for move in moves("t", files, rules) for f in move.files}
-    for number, day in enumerate(DAYS):
-        fits = [
-            tier
-            for tier, ((first, last), low, high) in zip(tiers, declared, strict=True)
-            if (not low or first <= number) and (not high or number <= last)
-        ]
-        assert found.get(day) == (fits[0] if fits else None)
-    # A second look finds everything where it should be.
-    resting = [
-        ActiveFile(
-            f"{tier.called('t')}/x/{f.path}" if (tier := found.get(f.day)) else f.path, 1, "p", "default", f.day, 1
-        )
-        for f in files
-    ]
-    assert moves("t", resting, rules) == []
 
 
 def test_tiers_are_known_by_config(tmp_path: Path) -> None:
