@@ -16,21 +16,23 @@ import pyarrow.parquet as pq
 from tailrace.lake.steps import reached
 from tailrace.streams import segments
 from tailrace.streams.decode import Decoded, Refused, decode
-from tailrace.streams.kinds import KINDS
+from tailrace.streams.kinds import KINDS, decoded_schema
 from tailrace.streams.manifests import RUNS, Manifest, Run, write_manifest, write_run
 from tailrace.streams.records import Record
 from tailrace.streams.shape import shape
 from tailrace.streams.sink_options import SinkOptions
+from tailrace.streams.transforms import Transform, transform
 
 BITE = 64 << 20
 "Bytes of segments that are taken together."
 _REFUSED = pa.schema([
     ("received_at", pa.int64()), ("workspace_id", pa.uint64()), ("source_ip", pa.binary()), ("listener", pa.string()),
     ("kind", pa.string()), ("position", pa.int64()), ("reason", pa.string()), ("row", pa.string()),
-    ("raw", pa.binary()),
+    ("raw", pa.binary()), ("record", pa.int64()),
 ])  # fmt: skip
 _KIND_NAMES = {1: "flatbuffers", 2: "events", 3: "logs", 4: "snapshots", 5: "syslog", 6: "otlp", 7: "otlp", 8: "syslog"}
 Row = dict[str, Any]
+Chain = tuple[Transform, ...]
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -44,13 +46,9 @@ class Part(msgspec.Struct, frozen=True):
 def prepare(options: SinkOptions, first: int, given: Iterable[Record]) -> Part:
     """Decodes records into runs; this is what tasks do."""
     arrived = list(given)
-    decoded = decode(arrived)
-    runs, rows, counts = _runs(options, first, decoded)
-    rows += [_refused_record(refused) for refused in decoded.refused]
-    counts |= {
-        "batches_received": len(arrived), "decode_errors": len(decoded.refused), "rows_quarantined": len(rows),
-    }  # fmt: skip
-    refused = (_quarantine(options.state / RUNS, first, rows),) if rows else ()
+    runs, rows, counts = runs_of(options, first, _decoded(options, arrived))
+    counts |= {"batches_received": len(arrived), "rows_quarantined": len(rows)}
+    refused = (quarantine(options.state / RUNS, first, rows),) if rows else ()
     return Part(tuple(runs), refused, counts)
 
 
@@ -59,14 +57,16 @@ def prepare_segments(spool: Path, numbers: Sequence[int], options: SinkOptions) 
     return prepare(options, numbers[0], _records(spool, numbers, options))
 
 
-def conclude(options: SinkOptions, first: int, last: int, parts: Sequence[Part]) -> Manifest:
-    """Commits what tasks have prepared."""
+def conclude(
+    options: SinkOptions, first: int, last: int, parts: Sequence[Part], replayed: tuple[str, ...] = ()
+) -> Manifest:
+    """Commits what tasks have prepared; `replayed` files of the quarantine are in it."""
     counts: Counter[str] = Counter()
     for part in parts:
         counts.update(part.counts)
     runs = tuple(run for part in parts for run in part.runs)
     refused = tuple(name for part in parts for name in part.refused)
-    manifest = Manifest(first, last, runs, dict(counts), refused)
+    manifest = Manifest(first, last, runs, dict(counts), refused, replayed)
     write_manifest(options.state, manifest)
     return manifest
 
@@ -92,16 +92,33 @@ def _records(spool: Path, numbers: Sequence[int], options: SinkOptions) -> Itera
                 yield record
 
 
-def _runs(options: SinkOptions, first: int, decoded: Decoded) -> tuple[list[Run], list[Row], dict[str, int]]:
+def _decoded(options: SinkOptions, arrived: Sequence[Record]) -> list[tuple[Chain, Decoded]]:
+    """Records that the same happens to are decoded together."""
+    chains: dict[Chain, list[Record]] = {}
+    for record in arrived:
+        chains.setdefault(options.chain(record.listener), []).append(record)
+    return [(chain, decode(together)) for chain, together in chains.items()]
+
+
+def runs_of(
+    options: SinkOptions, first: int, given: Sequence[tuple[Chain, Decoded]]
+) -> tuple[list[Run], list[Row], dict[str, int]]:
     runs: list[Run] = []
-    rows: list[Row] = []
-    counts = {"rows_received": 0, "late_rows": 0}
+    rows = [refused_row(refused) for _, decoded in given for refused in decoded.refused]
+    counts = {"rows_received": 0, "rows_filtered": 0, "late_rows": 0, "decode_errors": len(rows)}
     for kind in KINDS:
-        table = decoded.table(kind)
-        if not table.num_rows:
+        tables = []
+        for chain, decoded in given:
+            table = decoded.table(kind)
+            counts["rows_received"] += table.num_rows
+            changed = transform(chain, kind, table)
+            counts["rows_filtered"] += changed.dropped
+            rows += [_refused_row(kind, row) for failed in changed.failed for row in failed.to_pylist()]
+            tables.append(changed.rows)
+        whole = pa.concat_tables(tables) if tables else decoded_schema(kind).empty_table()
+        if not whole.num_rows:
             continue
-        shaped = shape(kind, table, options)
-        counts["rows_received"] += table.num_rows
+        shaped = shape(kind, whole, options)
         counts["late_rows"] += shaped.late
         rows += [_refused_row(kind, row) for row in shaped.refused.to_pylist()]
         if shaped.table.num_rows:
@@ -109,18 +126,19 @@ def _runs(options: SinkOptions, first: int, decoded: Decoded) -> tuple[list[Run]
     return runs, rows, counts
 
 
-def _refused_record(refused: Refused) -> Row:
+def refused_row(refused: Refused) -> Row:
     record = refused.record
     return {
         "received_at": record.received_at, "workspace_id": record.workspace, "source_ip": record.source_ip,
         "listener": record.listener, "kind": _KIND_NAMES.get(record.kind, str(record.kind)),
-        "position": refused.position, "reason": refused.reason, "raw": refused.raw,
+        "position": refused.position, "reason": refused.reason, "raw": refused.raw, "record": record.kind,
     }  # fmt: skip
 
 
 def _refused_row(kind: str, row: Row) -> Row:
     told = {name: row.pop(name) for name in ("reason", "workspace_id", "source_ip", "payload")}
-    row.pop("document")
+    if row["document"] in (None, told["payload"]):
+        row.pop("document")
     fields = {name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()}
     return {
         "received_at": row["batch_timestamp"], "workspace_id": told["workspace_id"], "source_ip": told["source_ip"],
@@ -128,10 +146,15 @@ def _refused_row(kind: str, row: Row) -> Row:
     }  # fmt: skip
 
 
-def _quarantine(directory: Path, first: int, rows: list[Row]) -> str:
+def quarantine(directory: Path, first: int, rows: list[Row]) -> str:
+    """What may not be stored, under a name of its own."""
     name = f"{first:016d}-{uuid.uuid4().hex}.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, _REFUSED), directory / name, compression="zstd")
-    with open(directory / name, "rb") as file:
-        os.fsync(file.fileno())
+    write_refused(directory / name, rows)
     reached("quarantine-written")
     return name
+
+
+def write_refused(path: Path, rows: list[Row]) -> None:
+    pq.write_table(pa.Table.from_pylist(rows, _REFUSED), path, compression="zstd")
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())

@@ -6,6 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 
 from tailrace.streams.intake import READ, Intake
+from tailrace.streams.rates import Rates
 from tailrace.streams.records import Record
 from tailrace.streams.settings import ListenerOptions, tls
 from tailrace.streams.spool import SpoolFull
@@ -19,6 +20,7 @@ class Connections(ABC):
     def __init__(self, options: ListenerOptions, intake: Intake) -> None:
         self.options = options
         self.intake = intake
+        self.rates = Rates(options.args["rate_limit"])
         self.connections: set[asyncio.Task[None]] = set()
 
     async def serve_tcp(self) -> asyncio.Server:
@@ -46,11 +48,20 @@ class Connections(ABC):
             self.connections.discard(task)
             writer.close()
 
+    async def slowed(self, peer: str, amount: int) -> None:
+        """An address that sent more than it may is not read from for a while."""
+        if pause := self.rates.wait(peer, amount):
+            self.intake.count("rate_limited", self.options.id)
+            await asyncio.sleep(pause)
+
     async def keep(self, record: Record) -> None:
         """What was read is kept, however long that takes."""
         while True:
             try:
-                return await self.intake.accept(record)
+                await self.intake.accept(record)
+                # An attempt before may have failed, and they were forgotten.
+                self.intake.spool.remember(record.key, record.identities, record.received_at)
+                return
             except SpoolFull:
                 self.intake.count("backpressure", self.options.id)
                 await asyncio.sleep(_PAUSE)

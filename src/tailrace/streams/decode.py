@@ -19,6 +19,8 @@ _LINES = {records.EVENT_LINES: EVENTS, records.LOG_LINES: LOGS, records.SNAPSHOT
 _IP = 16
 LAYOUTS = ("auto", "v1", "v2")
 "By their number in a record."
+MESSAGE, WHOLE = -1, -2
+"In place of a position: one message as a whole, and all of a record."
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class Refused:
 
     record: Record
     position: int
-    "Line, message, or record inside of a message."
+    "Line, or record inside of a message; below zero: all of it."
     reason: str
     raw: bytes
 
@@ -83,7 +85,7 @@ def decode(given: Sequence[Record]) -> Decoded:
     except Exception as error:
         if len(given) == 1:
             found = Decoded()
-            found.refuse(given[0], 0, f"decode: {type(error).__name__}: {error}", bytes(given[0].body))
+            found.refuse(given[0], WHOLE, f"decode: {type(error).__name__}: {error}", bytes(given[0].body))
             return found
     half = len(given) // 2
     return decode(given[:half]).joined(decode(given[half:]))
@@ -95,7 +97,7 @@ def _decoded(given: Iterable[Record]) -> Decoded:
     framed: dict[int, list[Record]] = {}
     for record in given:
         if record.workspace == 0:
-            found.refuse(record, 0, "workspace: 0 is nobody's", bytes(record.body))
+            found.refuse(record, WHOLE, "workspace: 0 is nobody's", bytes(record.body))
         elif record.kind == records.FRAMES:
             framed.setdefault(record.layout, []).append(record)
         else:
@@ -120,7 +122,7 @@ def _frames(found: Decoded, framed: list[Record], layout: str) -> None:
         found.add(kind, _filled(kind, rows), Origin(framed, owners[rows.owner]))
     for message, reason in decoded.messages:
         raw = wire.bytes[starts[message] : ends[message]].tobytes()
-        found.refuse(framed[owner[message]], 0, reason, raw)
+        found.refuse(framed[owner[message]], MESSAGE, reason, raw)
     for message, place, reason in decoded.records:
         raw = wire.bytes[starts[message] : ends[message]].tobytes()
         found.refuse(framed[owner[message]], place, reason, raw)
@@ -162,7 +164,7 @@ def _syslog(found: Decoded, record: Record) -> None:
 
 
 def _oversize(found: Decoded, record: Record) -> None:
-    found.refuse(record, 0, "syslog: longer than max_message", bytes(record.body))
+    found.refuse(record, MESSAGE, "syslog: longer than max_message", bytes(record.body))
 
 
 def _otlp(found: Decoded, record: Record) -> None:
@@ -175,7 +177,7 @@ def _otlp(found: Decoded, record: Record) -> None:
 
 
 def _unknown(found: Decoded, record: Record) -> None:
-    found.refuse(record, 0, f"record: kind {record.kind} is not known", bytes(record.body))
+    found.refuse(record, WHOLE, f"record: kind {record.kind} is not known", bytes(record.body))
 
 
 def _alone(found: Decoded, kind: str, columns: dict[str, pa.Array], record: Record) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,6 +13,7 @@ import msgspec
 from tailrace.lake.lock import local_lock
 from tailrace.streams import manifests, segments
 from tailrace.streams.batches import bites, conclude, prepare_segments
+from tailrace.streams.otap_sink import OtapDriver, OtapOptions, WritePartition
 from tailrace.streams.publish import Publisher
 from tailrace.streams.sink_options import SinkOptions
 from tailrace.streams.tree import expire, files
@@ -33,7 +34,12 @@ class SinkDriver:
         self._published = self._reported = time.monotonic()
         self._upkept = 0.0
 
-    def take(self, spool: Path, closed: Sequence[int]) -> None:
+    @property
+    def last(self) -> int:
+        """Last segment that is never decoded again."""
+        return self.publisher.last
+
+    def take(self, spool: Path, closed: Sequence[int], *, everything: bool = False) -> None:
         """Decodes what is new."""
         for bite in bites(spool, [number for number in closed if number > self.publisher.last]):
             part = prepare_segments(spool, bite, self.options)
@@ -96,15 +102,22 @@ class Driver:
     """All sinks of a spool."""
 
     def __init__(
-        self, spool: Path, sinks: Sequence[SinkOptions], say: Callable[[str], None] = lambda text: None
+        self,
+        spool: Path,
+        sinks: Sequence[SinkOptions],
+        say: Callable[[str], None] = lambda text: None,
+        tables: Mapping[OtapOptions, WritePartition] | None = None,
     ) -> None:
         self.spool = spool
         self.say = say
         self._held = ExitStack()
-        for options in sinks:
+        every: list[SinkOptions | OtapOptions] = [*sinks, *(tables or {})]
+        for options in every:
             lock = options.state / "lock"
             self._held.enter_context(local_lock(lock, f"sink {options.name} ({options.path})", "tailrace serve"))
         self.sinks = [SinkDriver(options) for options in sinks]
+        self.otap = [OtapDriver(options, write) for options, write in (tables or {}).items()]
+        self.all: list[SinkDriver | OtapDriver] = [*self.sinks, *self.otap]
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop` is set; then what is closed is stored and published, and locks are let go."""
@@ -118,8 +131,8 @@ class Driver:
     def step(self, *, last: bool = False) -> None:
         """One look at the spool."""
         closed = segments.numbers(self.spool, segments.CLOSED)
-        for sink in self.sinks:
-            sink.take(self.spool, closed)
+        for sink in self.all:
+            sink.take(self.spool, closed, everything=last)
         self._delete(closed)
         self.publish(last=last)
 
@@ -127,12 +140,13 @@ class Driver:
         """What is due in the sinks, and what they tell."""
         for sink in self.sinks:
             sink.publish_if_due(everything=last)
-            if line := sink.report():
+        for line in (sink.report() for sink in self.all):
+            if line:
                 self.say(line)
 
     def _delete(self, closed: Sequence[int]) -> None:
         """Segments that every sink has a manifest for."""
-        through = min(sink.publisher.last for sink in self.sinks)
+        through = min(sink.last for sink in self.all)
         for number in closed:
             if number <= through:
                 segments.path_of(self.spool, number, segments.CLOSED).unlink(missing_ok=True)

@@ -156,7 +156,7 @@ class _Reader:
             good = good & ~wrong
             texts[name] = values
         kept = pa.array(good)
-        columns = {name: values.filter(kept).cast(pa.string()) for name, values in texts.items()}
+        columns = {name: _texts(values.filter(kept)) for name, values in texts.items()}
         return {**self.own(good), **columns, **self._shared(good)}, good
 
     def _shared(self, good: Flags) -> Columns:
@@ -229,6 +229,11 @@ class _Snapshots(_Reader):
 
     def own(self, good: Flags) -> Columns:
         return {}
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """Bytes that are known to be UTF-8."""
+    return values.cast(pa.string())
 
 
 def _ids(wire: Wire, spans: Spans, good: Flags) -> pa.Array:

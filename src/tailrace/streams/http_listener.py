@@ -24,6 +24,7 @@ from tailrace.streams.flat_wire import Wire
 from tailrace.streams.intake import RETRY_AFTER, Intake, now
 from tailrace.streams.json_lines import check
 from tailrace.streams.kinds import EVENTS, LOGS, SNAPSHOTS
+from tailrace.streams.rates import Rates
 from tailrace.streams.records import Identity, Record, address, framed
 from tailrace.streams.settings import ListenerOptions, timeout_of
 from tailrace.streams.spool import SpoolFull
@@ -109,6 +110,7 @@ class HttpListener:
             intake.load_keys(self.keys)
         self.max_body = int(options.args["max_body"])
         self.timeout = timeout_of(options)
+        self.rates = Rates(options.args["rate_limit"])
         self.proxies = [ipaddress.ip_network(text) for text in options.args.get("trusted_proxies") or ()]
 
     def readiness(self) -> Response:
@@ -183,10 +185,17 @@ class HttpListener:
         text = (given or request.query_params.get("token") or "").removeprefix("Bearer ").strip()
         assert self.keys is not None
         tenant = self.intake.tenant_of_text(self.keys, text)
+        self.limit(request, tenant)
         if tenant is None:
             self.intake.count("auth_failures", self.options.id)
             raise Refusal(401, "unauthorized", "no such API key", {"WWW-Authenticate": "Bearer"})
         return tenant
+
+    def limit(self, request: Request, tenant: Tenant | None) -> None:
+        """So many requests of a key, and of an address without one, and no more."""
+        if not self.rates.allows(tenant.id if tenant is not None else self._sender(request)):
+            self.intake.count("rate_limited", self.options.id)
+            raise Refusal(429, "rate_limited", "too many requests", {"Retry-After": "1"})
 
     async def body(self, request: Request) -> bytes:
         """All of it, unpacked, as long as neither form is too large and it comes in time."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tailrace.core.errors import ConfigError, TailraceError
 from tailrace.streams.intake import Intake
@@ -16,7 +17,11 @@ from tailrace.streams.spool import Spool, SpoolLimits
 from tailrace.streams.syslog_listener import SyslogListener
 from tailrace.streams.tcp_listener import TcpListener
 
-Closing = Callable[[], None]
+if TYPE_CHECKING:
+    import grpc.aio
+
+_PATIENCE = 10.0
+"Seconds that what is under way may take at the end."
 
 
 class Listening:
@@ -33,6 +38,7 @@ class Listening:
         self._connected: list[set[asyncio.Task[None]]] = []
         self._syslog: list[SyslogListener] = []
         self._http: list[tuple[object, asyncio.Task[None]]] = []
+        self._grpc: list[grpc.aio.Server] = []
         self._servers: list[asyncio.Server | asyncio.DatagramTransport] = []
 
     async def open(self) -> None:
@@ -45,7 +51,9 @@ class Listening:
                 raise TailraceError(message, code="serve.port", where=options.id, hint="choose another port") from None
 
     async def _open(self, options: ListenerOptions) -> None:
-        if options.type == "http" or options.type == "otlp":
+        if options.type == "otlp" and options.args["protocol"] == "grpc":
+            await self._open_grpc(options)
+        elif options.type == "http" or options.type == "otlp":
             await self._open_http(options)
         elif options.type == "tcp":
             tcp = TcpListener(options, self.intake)
@@ -74,8 +82,7 @@ class Listening:
             from tailrace.streams.http_listener import application
             from tailrace.streams.http_server import server
         except ImportError as error:
-            hint = "install it with pip install 'tailrace[serve]'"
-            raise ConfigError(f"HTTP needs {error.name}", code="serve.missing", where=options.id, hint=hint) from None
+            raise _missing("HTTP", "serve", error, options) from None
         running = server(options, application(options, self.intake, lambda: page(self.intake, self.sinks)))
         task = asyncio.get_running_loop().create_task(running.serve())
         while not running.started and not task.done():
@@ -87,6 +94,15 @@ class Listening:
         self._http.append((running, task))
         self.places[options.id] = running.servers[0].sockets[0].getsockname()[:2]
 
+    async def _open_grpc(self, options: ListenerOptions) -> None:
+        try:
+            from tailrace.streams.grpc_listener import GrpcListener
+        except ImportError as error:
+            raise _missing("OTLP over gRPC", "grpc", error, options) from None
+        server, port = await GrpcListener(options, self.intake).serve()
+        self._grpc.append(server)
+        self.places[options.id] = (options.host, port)
+
     async def close(self) -> None:
         """Nothing new is accepted, what is under way is finished, and the last segment is closed."""
         self.intake.draining = True
@@ -94,11 +110,17 @@ class Listening:
             server.close()
         for running, _ in self._http:
             running.should_exit = True  # type: ignore[attr-defined]
+        await asyncio.gather(*(server.stop(_PATIENCE) for server in self._grpc))
         for _, task in self._http:
             await task
         for syslog in self._syslog:
             await syslog.drained()
         tasks = [task for connected in self._connected for task in connected]
         if tasks:
-            await asyncio.wait(tasks, timeout=10)
+            await asyncio.wait(tasks, timeout=_PATIENCE)
         await asyncio.to_thread(self.intake.spool.close)
+
+
+def _missing(what: str, extra: str, error: ImportError, options: ListenerOptions) -> ConfigError:
+    hint = f"install it with pip install 'tailrace[{extra}]'"
+    return ConfigError(f"{what} needs {error.name}", code="serve.missing", where=options.id, hint=hint)

@@ -21,7 +21,9 @@ SINK_COUNTS = {
     "write_errors": "Attempts to write a file that failed.",
     "decode_errors": "Records and messages that could not be decoded.",
     "rows_received": "Rows that were decoded.",
+    "rows_filtered": "Rows that a transform took away, as it was told to.",
     "rows_quarantined": "Rows and records that may not be stored.",
+    "rows_replayed": "Rows that were stored from the quarantine.",
     "late_rows": "Rows whose period was over when they arrived.",
 }
 

@@ -45,6 +45,8 @@ class Manifest(msgspec.Struct, frozen=True):
     counts: dict[str, int]
     refused: tuple[str, ...] = ()
     "Files of what could not be stored: among the runs until the manifest is folded, then in the quarantine."
+    replayed: tuple[str, ...] = ()
+    "Files of the quarantine whose records are in here: they go when the manifest is folded."
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -117,6 +119,10 @@ def read_folded(state: Path) -> Folded:
         return Folded()
 
 
+def write_folded(state: Path, folded: Folded) -> None:
+    replace(state / _FOLDED, msgspec.json.encode(folded), "fold-staged")
+
+
 def open_manifests(state: Path) -> list[Manifest]:
     """Manifests that are not folded, in order; those that are, and runs of none, are removed."""
     folded = read_folded(state)
@@ -145,6 +151,8 @@ def _clear(state: Path, manifest: Manifest) -> None:
     for name in manifest.refused:
         if (state / RUNS / name).exists():
             os.rename(state / RUNS / name, state / QUARANTINE / name)
+    for name in manifest.replayed:
+        (state / QUARANTINE / name).unlink(missing_ok=True)
     if manifest.refused:
         sync_directory(state / QUARANTINE)
     for run in manifest.runs:
@@ -159,7 +167,7 @@ def fold(state: Path, manifests: list[Manifest]) -> None:
     for manifest in manifests:
         for name, number in manifest.counts.items():
             counts[name] = counts.get(name, 0) + number
-    replace(state / _FOLDED, msgspec.json.encode(Folded(manifests[-1].last, counts)), "fold-staged")
+    write_folded(state, Folded(manifests[-1].last, counts))
     reached("fold-marked")
     for manifest in manifests:
         _clear(state, manifest)

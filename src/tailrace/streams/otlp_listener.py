@@ -32,4 +32,5 @@ class OtlpListener(HttpListener):
             return super().tenant(request)
         if self.intake.full:
             raise SpoolFull("the spool is full")
+        self.limit(request, None)
         return Tenant(self.options.workspace, bytes(32))

@@ -161,9 +161,11 @@ class Publisher:
         for key in keys:
             if key not in self._states:
                 try:
-                    self._states[key] = state_of(key.path(self.options))
+                    found = state_of(key.path(self.options))
                 except SinkError:
                     continue
+                if not found.sealed:
+                    self._states[key] = found
 
     def _state(self, key: FileKey) -> FileState:
         if key not in self._states:

@@ -13,7 +13,10 @@ from tailrace.config.declare_live import LISTENERS, SINKS
 from tailrace.config.functions import duration, size
 from tailrace.config.model import OtherBlock
 from tailrace.core.errors import ConfigError
-from tailrace.streams.sink_options import SinkOptions
+from tailrace.streams.otap_sink import OtapOptions
+from tailrace.streams.sink_options import CODECS, SinkOptions
+from tailrace.streams.transform_blocks import transforms
+from tailrace.streams.transforms import Transform
 
 _TIMEOUT = 30.0
 
@@ -75,20 +78,43 @@ def listeners(config: Config) -> list[ListenerOptions]:
 def sinks(config: Config, directory: Path) -> list[SinkOptions]:
     """Parquet sinks that are in use; a relative path counts from `directory`."""
     known = [f"{b.type}.{b.name}" for b in config.of("listener")]
+    of_listeners = {
+        f"{block.type}.{block.name}": chain for block in config.of("listener") if (chain := transforms(block))
+    }
     found = []
     for block in config.of("sink"):
-        if not block.args.get("enabled", True):
+        if not block.args.get("enabled", True) or block.type == "otap":
             continue
         if block.type != "parquet":
             raise _not_yet(f"a {block.type} sink", block, "set enabled = false")
-        if block.blocks:
-            raise _not_yet("a transform", block, "take it out: rows would be stored as they are")
-        found.append(_sink(block, directory, _takes(block, config, known)))
+        found.append(_sink(block, directory, _takes(block, config, known), of_listeners))
     paths: dict[Path, str] = {}
     for options in found:
         other = paths.setdefault(options.path, options.name)
         if other != options.name:
             raise ConfigError(f"sinks {other} and {options.name} have the same path", code="serve.path")
+    return found
+
+
+def otap_sinks(config: Config, directory: Path) -> list[OtapOptions]:
+    """Sinks of OTAP tables that are in use."""
+    known = [f"{b.type}.{b.name}" for b in config.of("listener")]
+    changing = {f"{block.type}.{block.name}" for block in config.of("listener") if block.blocks}
+    found = []
+    for block in config.of("sink"):
+        if block.type != "otap" or not block.args.get("enabled", True):
+            continue
+        takes = _takes(block, config, known)
+        if block.blocks or changing & set(known if takes is None else takes):
+            raise _not_yet("a transform before OTAP tables", block, "take it out, or name other listeners")
+        if block.args.get("retention"):
+            raise _not_yet("'retention' of OTAP tables", block, "take it out")
+        values = _values(block, SINKS["otap"].attributes)
+        path = directory / Path(str(values["path"])).expanduser()
+        found.append(OtapOptions(
+            block.name, path, CODECS[str(values["compression"])], values["flush_interval"],
+            bool(values["metrics_enabled"]), values["metrics_interval"], takes,
+        ))  # fmt: skip
     return found
 
 
@@ -136,18 +162,21 @@ def _listener(block: OtherBlock) -> ListenerOptions:
             f"listener {block.name} needs 'api_keys_file'", code="serve.keys", where=str(block.where),
             hint="name a file of `key:workspace:name` lines",
         )  # fmt: skip
-    if values.get("protocol") == "grpc":
-        raise _not_yet("OTLP over gRPC", block, 'write protocol = "http"')
-    if block.blocks:
-        raise _not_yet("a transform", block, "take it out: rows would be stored as they are")
     port, host = int(values.pop("port")), str(values.pop("host"))
     return ListenerOptions(block.type, block.name, host, port, keys, int(values.pop("workspace_id", 0) or 0), values)
 
 
-def _sink(block: OtherBlock, directory: Path, takes: frozenset[str] | None) -> SinkOptions:
+def _sink(
+    block: OtherBlock,
+    directory: Path,
+    takes: frozenset[str] | None,
+    of_listeners: Mapping[str, tuple[Transform, ...]],
+) -> SinkOptions:
     values = _values(block, SINKS["parquet"].attributes)
     for name in ("enabled", "description"):
         values.pop(name)
     path = directory / Path(str(values.pop("path"))).expanduser()
     values["row_group_size"] = int(values["row_group_size"])
-    return SinkOptions(block.name, Path(str(path)), listeners=takes, **values)
+    return SinkOptions(
+        block.name, Path(str(path)), listeners=takes, transforms=transforms(block), of_listeners=of_listeners, **values
+    )

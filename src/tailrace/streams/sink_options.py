@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailrace.streams.transforms import Transform
 
 CODECS = {"snappy": "snappy", "gzip": "gzip", "lz4": "lz4", "zstd": "zstd", "uncompressed": "none"}
 "As Arrow calls them; its lz4 is LZ4_RAW on disk, which every engine reads."
@@ -29,6 +34,13 @@ class SinkOptions:
     metrics_interval: timedelta = timedelta(seconds=10)
     listeners: frozenset[str] | None = None
     "Whose rows it takes; None = everybody's."
+    transforms: tuple[Transform, ...] = ()
+    of_listeners: Mapping[str, tuple[Transform, ...]] = field(default_factory=dict)
+    "What happens to rows of a listener before, by its id."
+
+    def chain(self, listener: str) -> tuple[Transform, ...]:
+        """What happens to rows of a listener."""
+        return (*self.of_listeners.get(listener, ()), *self.transforms)
 
     @property
     def state(self) -> Path:

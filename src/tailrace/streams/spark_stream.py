@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from tailrace.core.errors import SparkError
 from tailrace.streams import segments
 from tailrace.streams.batches import BITE, Part, conclude, prepare_segments
 from tailrace.streams.driver import Driver
+from tailrace.streams.otap_sink import OtapOptions, WritePartition
 from tailrace.streams.sink_options import SinkOptions
 
 if TYPE_CHECKING:
@@ -95,19 +96,24 @@ class SparkDriver(Driver):
     """The same sinks, fed by a streaming query."""
 
     def __init__(
-        self, spark: SparkSession, spool: Path, sinks: Sequence[SinkOptions], say: Callable[[str], None]
+        self,
+        spark: SparkSession,
+        spool: Path,
+        sinks: Sequence[SinkOptions],
+        say: Callable[[str], None],
+        tables: Mapping[OtapOptions, WritePartition] | None = None,
     ) -> None:
-        super().__init__(spool, sinks, say)
+        super().__init__(spool, sinks, say, tables)
         self.spark = spark
         self._turn = threading.Lock()
         "Batches come on a thread of their own."
 
     def run(self, stop: threading.Event) -> None:
-        checkpoint = self.sinks[0].options.state / "checkpoint"
+        checkpoint = self.all[0].options.state / "checkpoint"
         shutil.rmtree(checkpoint, ignore_errors=True)
         self.spark.dataSource.register(SegmentSource)
-        through = min(sink.publisher.last for sink in self.sinks)
-        flush = min(sink.options.flush_interval for sink in self.sinks)
+        through = min((sink.last for sink in self.sinks), default=0)
+        flush = min(sink.options.flush_interval for sink in self.all)
         stream = self.spark.readStream.format(FORMAT).option("spool", str(self.spool)).option("through", str(through))
         query = (
             stream.load()
@@ -145,4 +151,9 @@ class SparkDriver(Driver):
 
     def _upkeep(self, *, last: bool = False) -> None:
         with self._turn:
+            closed = segments.numbers(self.spool, segments.CLOSED)
+            for sink in self.otap:
+                sink.take(self.spool, closed, everything=last)
+            if self.otap:
+                self._delete(closed)
             self.publish(last=last)

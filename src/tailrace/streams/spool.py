@@ -102,6 +102,11 @@ class Spool:
         """Is it remembered as accepted?"""
         return (key, identity) in self._recent
 
+    def remember(self, key: bytes, identities: tuple[Identity, ...], received_at: int) -> None:
+        """They were accepted."""
+        for identity in identities:
+            self._recent[key, identity] = received_at
+
     def forget(self, key: bytes, identities: tuple[Identity, ...]) -> None:
         """They were not accepted after all."""
         for identity in identities:

@@ -10,6 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 
 LISTENERS, DRIVER = "listeners", "driver"
+DRAIN = "--drain"
+"Publishes what there is, and ends."
+_ABSENT = -1
 _FINAL = frozenset({0, 2, 3, 6})
 "Exit codes of a process that would end the same way again."
 _PAUSE = 0.1
@@ -28,14 +31,16 @@ class Part:
         self.command = [*command, "--part", name]
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
+        self.is_over = False
+        "Has it ended as it would end again?"
         self._started = 0.0
         self._delay = _SHORTEST
         self._not_before = 0.0
 
-    def start(self) -> None:
+    def start(self, *more: str) -> None:
         self.starts += 1
         self._started = time.monotonic()
-        self.process = subprocess.Popen(self.command, preexec_fn=_with_parent)
+        self.process = subprocess.Popen([*self.command, *more], preexec_fn=_with_parent)
 
     def send(self, number: int) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -49,6 +54,7 @@ class Part:
         if code is not None:
             self.process = None
             if code in _FINAL:
+                self.is_over = True
                 return code
             # Pauses grow only for one that dies again and again.
             lived = now - self._started >= _SOUND
@@ -59,9 +65,12 @@ class Part:
         return None
 
     def wait(self, seconds: float) -> int:
-        """Its exit code; one that takes too long is killed, since the spool holds what it has."""
+        """Its exit code, below zero where it was not there; one that takes too long is killed.
+
+        The spool holds what it has not done.
+        """
         if self.process is None:
-            return 0
+            return 0 if self.is_over else _ABSENT
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
@@ -106,7 +115,12 @@ class Supervisor:
         codes = []
         for part in reversed(self.parts):
             part.send(signal.SIGTERM)
-            codes.append(part.wait(self.patience))
+            code = part.wait(self.patience)
+            if part.name == DRIVER and code < 0:
+                # It had died, or was not far enough to know the signal: what waits is published all the same.
+                part.start(DRAIN)
+                code = part.wait(self.patience)
+            codes.append(code)
         return max(codes, default=0)
 
 

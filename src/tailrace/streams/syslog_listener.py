@@ -45,6 +45,7 @@ class SyslogListener(Connections):
             if len(held) > 2 * self.max_message:  # no end in sight
                 await self._keep([held], sender)
                 held = b""
+            await self.slowed(peer, len(messages))
 
     async def _keep(self, messages: list[bytes], sender: bytes) -> None:
         good = [message for message in messages if len(message) <= self.max_message]
@@ -63,6 +64,9 @@ class SyslogListener(Connections):
         """One message; nobody can be asked to wait, so that what does not fit is dropped and counted."""
         if self.intake.full or len(self._datagrams) >= _MOST_WAITING:
             self.intake.count("datagrams_dropped", self.options.id)
+            return
+        if not self.rates.allows(peer):
+            self.intake.count("rate_limited", self.options.id)
             return
         message = data.rstrip(b"\r\n\0")
         if message:

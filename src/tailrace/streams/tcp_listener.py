@@ -51,6 +51,7 @@ class TcpListener(Connections):
             if lost:  # where the next frame begins cannot be told any more
                 self.intake.count("messages_malformed", self.options.id)
                 return
+            await self.slowed(peer, len(spans))
 
     def _cut(self, held: bytearray) -> tuple[list[tuple[int, int]], int, bool]:
         """Whole frames at the front, the bytes that they take, and whether the next is too large."""

@@ -134,3 +134,10 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=8), JSON, max_size=5))
 def test_any_properties_come_back(properties):
     assert payload("events", EVENT | {"properties": properties}) == properties
+
+
+def test_bytes_that_are_no_text_are_told_wherever_they_stand():
+    good = b'{"type":"track","device_id":"550e8400-e29b-41d4-a716-446655440000","properties":{"a":"%s"},"%s":1}'
+    found = check("events", b"\n".join([good % (b"x", b"y"), good % (b"\xff", b"y"), good % (b"x", b"\xb8")]), 10)
+    assert [number for number, _ in found.errors] == [2, 3]
+    assert found.numbers == [1]

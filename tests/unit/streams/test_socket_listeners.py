@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 import time
+from concurrent.futures import Future
 
 import flatwrite as fw
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from liveserver import OTHER, serving
 
 from tailrace.streams.records import address
-from tailrace.streams.spool import SpoolLimits
+from tailrace.streams.spool import SpoolFull, SpoolLimits
 from tailrace.streams.syslog_listener import cut
 
 STRANGE = b"\x77" * 16
@@ -110,6 +111,28 @@ def test_a_full_spool_stops_reading_and_loses_nothing(tmp_path):
         served.listening.intake.spool.limits = SpoolLimits(reserve=0)
         _until(lambda: served.count("messages_received") == 2)
         assert names(served) == ["page_view_1", "page_view_2"]
+
+
+def test_a_batch_that_had_to_wait_is_known_when_it_is_sent_again(served, monkeypatch):
+    """The disk fails once; the listener keeps what it has read, and knows it afterwards."""
+    spool = served.listening.intake.spool
+    original, failures = spool.append, iter([True])
+
+    def append(record):
+        if next(failures, False):
+            spool.forget(record.key, record.identities)
+            future = Future()
+            future.set_exception(SpoolFull("the disk fails"))
+            return future
+        return original(record)
+
+    monkeypatch.setattr(spool, "append", append)
+    frame = fw.framed(fw.events([fw.event(1)], batch_id=5))
+    send(served.place("tcp.t"), frame)
+    send(served.place("tcp.t"), frame)
+    assert served.count("backpressure") == 1
+    assert served.count("deduplicated_batches") == 1
+    assert names(served) == ["page_view_1"]
 
 
 def test_connections_that_stay_open_do_not_hold_up_the_end(served):

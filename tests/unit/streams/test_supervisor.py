@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from tailrace.streams.supervisor import Part
+from tailrace.streams.supervisor import Part, Supervisor
 
 
 def ended(part: Part) -> None:
@@ -43,3 +43,11 @@ def test_one_that_was_sound_is_begun_again_at_once():
 
 def test_one_that_cannot_be_helped_says_so():
     assert part("raise SystemExit(3)").look(time.monotonic()) == 3
+
+
+def test_what_waits_is_published_though_the_driver_is_away(tmp_path):
+    """It had died when the end came, and was not begun again yet."""
+    told = tmp_path / "told"
+    program = f"import sys; open({str(told)!r}, 'a').write(' '.join(sys.argv[1:]))"
+    assert Supervisor([sys.executable, "-c", program], 30.0, print)._end() == 0
+    assert told.read_text() == "--part driver --drain"

@@ -1,0 +1,94 @@
+"""The plain way to what `tailrace serve` does: an endpoint that appends JSON lines, and DuckDB's COPY every so often.
+
+`checked` reads every line as JSON, looks at the fields that must be there, and waits for the disk before it answers, as
+Tailrace does; `unchecked` appends whatever comes. One program of its own, begun by live.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import duckdb
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+_COLUMNS = (
+    "{'type': 'VARCHAR', 'event': 'VARCHAR', 'device_id': 'UUID', 'session_id': 'UUID', 'timestamp': 'BIGINT', "
+    "'properties': 'JSON'}"
+)
+
+
+class Plain:
+    """One file of lines; what it holds becomes another Parquet file at each interval."""
+
+    def __init__(self, root: Path, checked: bool, interval: float) -> None:
+        self.root, self.checked, self.interval = root, checked, interval
+        self.number = 0
+        self.file = self._next()
+        self.turn, self.copying, self.over = threading.Lock(), threading.Lock(), threading.Event()
+
+    def _next(self) -> int:
+        self.number += 1
+        return os.open(self.root / f"{self.number}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+
+    async def events(self, request: Request) -> JSONResponse:
+        if request.headers.get("x-api-key") != os.environ["KEY"]:
+            return JSONResponse({"error": "unauthorized", "request_id": ""}, 401)
+        body = await request.body()
+        if self.checked:
+            for line in body.split(b"\n"):
+                event = json.loads(line)
+                if "type" not in event or "device_id" not in event:
+                    return JSONResponse({"error": "invalid", "request_id": ""}, 400)
+        with self.turn:
+            os.write(self.file, body + b"\n")
+            if self.checked:
+                os.fdatasync(self.file)
+        return JSONResponse({"accepted": body.count(b"\n") + 1, "request_id": "x"}, 202)
+
+    def copy(self) -> None:
+        """What was appended so far, in an order by time."""
+        with self.copying:
+            self._copy()
+
+    def _copy(self) -> None:
+        with self.turn:
+            done = self.root / f"{self.number}.jsonl"
+            os.close(self.file)
+            self.file = self._next()
+        if done.stat().st_size:
+            out = done.with_suffix(".parquet")
+            with duckdb.connect() as engine:
+                engine.execute(
+                    f"COPY (SELECT * FROM read_json('{done}', format = 'newline_delimited', columns = {_COLUMNS}) "
+                    f"ORDER BY timestamp) TO '{out}' (FORMAT parquet)"
+                )
+        done.unlink()
+
+    def copy_again_and_again(self) -> None:
+        while not self.over.wait(self.interval):
+            self.copy()
+
+
+def main(root: Path, port: int, checked: bool, interval: float) -> None:
+    plain = Plain(root, checked, interval)
+    threading.Thread(target=plain.copy_again_and_again, daemon=True).start()
+    app = Starlette(routes=[Route("/v1/events", plain.events, methods=["POST"])])
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", access_log=False))
+    server.run()
+    plain.over.set()
+    plain.copy()
+
+
+if __name__ == "__main__":
+    # uvicorn ends at this signal, and raises it once more behind itself.
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    main(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "checked", float(sys.argv[4]))

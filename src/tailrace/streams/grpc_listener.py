@@ -1,0 +1,95 @@
+"""OTLP over gRPC: the one method that exporters of logs call, its messages taken as bytes."""
+
+from __future__ import annotations
+
+import urllib.parse
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from tailrace.streams import records
+from tailrace.streams.api_keys import Tenant
+from tailrace.streams.intake import Intake, now
+from tailrace.streams.rates import Rates
+from tailrace.streams.records import Record, address
+from tailrace.streams.settings import ListenerOptions
+from tailrace.streams.spool import SpoolFull
+
+_SERVICE = "opentelemetry.proto.collector.logs.v1.LogsService"
+_ACCEPTED = b""
+"An `ExportLogsServiceResponse` without a complaint."
+
+
+class GrpcListener:
+    """Calls of one listener. Without a file of keys they all belong to its workspace."""
+
+    def __init__(self, options: ListenerOptions, intake: Intake) -> None:
+        self.options = options
+        self.intake = intake
+        self.keys = options.api_keys_file
+        self.rates = Rates(options.args["rate_limit"])
+        if self.keys is not None:
+            intake.load_keys(self.keys)
+
+    async def serve(self) -> tuple[grpc.aio.Server, int]:
+        """The running server, and its port."""
+        server = grpc.aio.server(
+            options=[
+                ("grpc.max_receive_message_length", int(self.options.args["max_body"])),
+                ("grpc.so_reuseport", 0),
+            ],
+            maximum_concurrent_rpcs=int(self.options.args["max_connections"]),
+        )
+        method = grpc.unary_unary_rpc_method_handler(self.export)  # without serializers: bytes as they are
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, {"Export": method}),))
+        place = f"{self.options.host}:{self.options.port}"
+        try:
+            certificates = _certificates(self.options)
+            port = server.add_secure_port(place, certificates) if certificates else server.add_insecure_port(place)
+        except RuntimeError as error:
+            raise OSError(str(error)) from None
+        await server.start()
+        return server, port
+
+    async def export(self, body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        """Answers when everything is on disk; what in it is no record goes to the quarantine."""
+        if self.intake.full:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "the spool is full")
+        peer = address(_host(context.peer()))
+        tenant = self._tenant(dict(context.invocation_metadata() or ()))
+        if not self.rates.allows(tenant.id if tenant is not None and self.keys is not None else peer):
+            self.intake.count("rate_limited", self.options.id)
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many requests")
+        if tenant is None:
+            self.intake.count("auth_failures", self.options.id)
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no such API key")
+            raise AssertionError("abort raises")
+        if body:
+            record = Record(records.OTLP_PROTO, tenant.workspace, now(), peer, self.options.id, body, tenant.id)
+            try:
+                await self.intake.accept(record)
+            except SpoolFull as error:
+                await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        return _ACCEPTED
+
+    def _tenant(self, metadata: dict[str, Any]) -> Tenant | None:
+        if self.keys is None:
+            return Tenant(self.options.workspace, bytes(32))
+        given = str(metadata.get("authorization") or metadata.get("x-api-key") or "")
+        return self.intake.tenant_of_text(self.keys, given.removeprefix("Bearer ").strip())
+
+
+def _certificates(options: ListenerOptions) -> grpc.ServerCredentials | None:
+    certificate, key = options.args.get("tls_cert"), options.args.get("tls_key")
+    if not certificate:
+        return None
+    pair = (Path(str(key)).expanduser().read_bytes(), Path(str(certificate)).expanduser().read_bytes())
+    return grpc.ssl_server_credentials([pair])
+
+
+def _host(peer: str) -> str:
+    """`ipv4:127.0.0.1:4711` and `ipv6:%5B::1%5D:4711` name a host."""
+    kind, _, rest = urllib.parse.unquote(peer).partition(":")
+    return rest.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else ""

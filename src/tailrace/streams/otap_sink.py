@@ -1,0 +1,134 @@
+"""`sink "otap"`: OTLP logs → the four tables that windows read, every request once.
+
+Which segments become one partition is written down first; the partition's name follows from it, so that after a crash
+the same partition is finished, or found to be. The partition's file of logs is its commit.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from tailrace.formats.base import Bad
+from tailrace.lake.steps import reached
+from tailrace.streams import records, segments
+from tailrace.streams.batches import bites, refused_row, write_refused
+from tailrace.streams.decode import Refused
+from tailrace.streams.manifests import QUARANTINE, Folded, make_state, read_folded, replace, write_folded
+from tailrace.streams.records import Record
+
+_PLAN = "plan.json"
+_OTLP = (records.OTLP_PROTO, records.OTLP_JSON)
+
+
+class Arrived(Protocol):
+    """What came of requests."""
+
+    @property
+    def logs(self) -> int: ...
+
+    @property
+    def bad(self) -> Sequence[tuple[int, Bad]]: ...
+
+
+WritePartition = Callable[[Path, str, str, Iterable[bytes]], Arrived]
+
+
+@dataclass(frozen=True, slots=True)
+class OtapOptions:
+    """A `sink "otap"` block."""
+
+    name: str
+    path: Path
+    compression: str = "zstd"
+    flush_interval: timedelta = timedelta(seconds=10)
+    metrics_enabled: bool = True
+    metrics_interval: timedelta = timedelta(seconds=10)
+    listeners: frozenset[str] | None = None
+
+    @property
+    def state(self) -> Path:
+        """Beside the tables, on the same filesystem."""
+        return self.path.with_name(f".{self.path.name}.tailrace")
+
+
+class _Plan(msgspec.Struct, frozen=True):
+    first: int
+    last: int
+
+
+class OtapDriver:
+    """One sink: how far it is, and what it does next."""
+
+    def __init__(self, options: OtapOptions, write: WritePartition) -> None:
+        self.options = options
+        self.write = write
+        make_state(options.state)
+        options.path.mkdir(parents=True, exist_ok=True)
+        self.folded = read_folded(options.state)
+        self._written = self._reported = time.monotonic()
+
+    @property
+    def last(self) -> int:
+        """Last segment that is in the tables."""
+        return self.folded.through
+
+    def take(self, spool: Path, closed: Sequence[int], *, everything: bool = False) -> None:
+        """At each flush interval: a partition of what has come, or of what was begun before."""
+        now = time.monotonic()
+        if not everything and now - self._written < self.options.flush_interval.total_seconds():
+            return
+        self._written = now
+        begun = self._begun()
+        if begun is not None:
+            self._partition(spool, begun, [n for n in closed if begun.first <= n <= begun.last])
+        for bite in bites(spool, [number for number in closed if number > self.last]):
+            plan = _Plan(bite[0], bite[-1])
+            replace(self.options.state / _PLAN, msgspec.json.encode(plan), "partition-planned")
+            self._partition(spool, plan, bite)
+
+    def _begun(self) -> _Plan | None:
+        try:
+            plan = msgspec.json.decode((self.options.state / _PLAN).read_bytes(), type=_Plan)
+        except FileNotFoundError:
+            return None
+        return plan if plan.last > self.last else None
+
+    def _partition(self, spool: Path, plan: _Plan, numbers: Sequence[int]) -> None:
+        taken = [record for number in numbers for record in self._records(spool, number)]
+        part_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"tailrace:{self.options.name}:{plan.first}-{plan.last}"))
+        bodies = (bytes(record.body) for record in taken)
+        arrived = self.write(self.options.path, part_id, self.options.compression, bodies)
+        reached("partition-written")
+        refused = [refused_row(Refused(taken[place], bad.position, bad.reason, bad.raw)) for place, bad in arrived.bad]
+        if refused:
+            name = f"{plan.first:016d}-{plan.last:016d}.parquet"
+            write_refused(self.options.state / QUARANTINE / name, refused)
+        counts = dict(self.folded.counts)
+        for name, number in (
+            ("batches_received", len(taken)), ("log_rows_written", arrived.logs), ("rows_quarantined", len(refused)),
+        ):  # fmt: skip
+            counts[name] = counts.get(name, 0) + number
+        self.folded = Folded(plan.last, counts)
+        write_folded(self.options.state, self.folded)
+
+    def _records(self, spool: Path, number: int) -> Iterable[Record]:
+        for record in segments.read(segments.path_of(spool, number, segments.CLOSED)):
+            if record.kind in _OTLP and (self.options.listeners is None or record.listener in self.options.listeners):
+                yield record
+
+    def report(self) -> str | None:
+        """At each metrics interval: what has been counted, in a line."""
+        now = time.monotonic()
+        if not self.options.metrics_enabled or now - self._reported < self.options.metrics_interval.total_seconds():
+            return None
+        self._reported = now
+        counted = " ".join(f"{name}={number}" for name, number in self.folded.counts.items())
+        return f"sink {self.options.name}: {counted}"

@@ -1,0 +1,318 @@
+"""What the Parquet sink promises, by number: delivery, inputs, metrics (16 to 40); docs/live.md says it in words."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import re
+import socket
+import string
+import time
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import flatwrite as fw
+import numpy as np
+import pyarrow as pa
+import pytest
+from liveserver import CONFIG, DEVICE, EVENT, KEY, OTHER, serving
+from livesink import DAY, IP, MIXED, NOW, TODAY, Sink, chain, configured, day, frames, lines
+
+from tailrace.config.places import ConfigErrors
+from tailrace.streams import records
+from tailrace.streams.batches import conclude, prepare
+from tailrace.streams.decode import decode
+from tailrace.streams.driver import Driver, SinkDriver
+from tailrace.streams.kinds import KINDS, LEVELS
+from tailrace.streams.records import address
+from tailrace.streams.replaying import Replayed, replay
+from tailrace.streams.settings import sinks
+from tailrace.streams.spool import SpoolLimits
+from tailrace.streams.tree import files
+
+
+@pytest.fixture
+def sink(tmp_path: Path) -> Sink:
+    return Sink(tmp_path)
+
+
+def test_19_one_target_that_cannot_be_written_stops_only_itself(sink):
+    (sink.options.path / "7").write_text("in the way")
+    sink.send(frames(fw.events([fw.event(1)]), workspace=7), frames(*MIXED))
+    assert [name for name in sink.tree() if name != "7"] == [f"{TODAY}/{kind}.parquet" for kind in sorted(KINDS)]
+    assert sink.publisher.counts["write_errors"] == 1
+    (sink.options.path / "7").unlink()
+    sink.publisher.publish(10)
+    assert len(sink.rows(f"7/{day(NOW)}/events.parquet")) == 1
+    assert len(sink.rows(f"{TODAY}/events.parquet")) == 30
+
+
+def test_21_batches_that_are_sent_again_are_stored_once(tmp_path):
+    same, other = fw.events([fw.event(1)], batch_id=9), fw.events([fw.event(2)], batch_id=9)
+    nameless = fw.events([fw.event(3)])
+    with serving(tmp_path) as served:
+        for message in (same, same, other, nameless, nameless):
+            assert served.post("/v1/ingest", message, Content_Type="application/x-tell")[0] == 202
+        assert served.count("deduplicated_batches") == 1
+        assert len(served.rows("events")) == 4
+
+
+def test_22_overload_is_told_and_nothing_dropped(tmp_path):
+    frame = fw.framed(fw.events([fw.event(1)]))
+    with serving(tmp_path, limits=SpoolLimits(high_mark=100, reserve=0)) as served:
+        assert served.post("/v1/events", EVENT)[0] == 202
+        assert served.post("/v1/events", EVENT)[0] == 503
+        with socket.create_connection(served.place("tcp.t"), timeout=20) as connection:
+            connection.sendall(frame)
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(0.3)
+            with pytest.raises(TimeoutError):  # it is not read, and so not closed
+                connection.recv(1)
+            assert served.count("messages_received") == 0
+            served.listening.intake.spool.limits = SpoolLimits(reserve=0)
+            connection.settimeout(20)
+            connection.recv(1)
+        assert served.post("/v1/events", EVENT)[0] == 202
+        assert served.count("datagrams_dropped") == 0
+        assert len(served.rows("events")) == 3
+
+
+def test_24_two_keys_on_one_connection(tmp_path):
+    keys = (fw.KEY, bytes.fromhex(OTHER), b"\x99" * 16)
+    with serving(tmp_path) as served:
+        with socket.create_connection(served.place("tcp.t"), timeout=20) as connection:
+            connection.sendall(fw.framed(*(fw.events([fw.event(n)], key=key) for n, key in enumerate(keys))))
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)
+        assert served.count("auth_failures") == 1
+        assert [row["workspace_id"] for row in served.rows("events")] == [42, 7]
+
+
+@pytest.mark.parametrize("layout", ["v1", "v2"])
+def test_25_both_layouts_however_they_were_written(sink, layout):
+    """By fixed offsets as the SDKs write, and by the library, back to front with shared vtables."""
+    service = "shop" if layout == "v2" else None
+    given = [fw.event(n, service=service, payload=b'{"n": %d}' % n) for n in range(20)]
+    for workspace, write in ((42, fw.events), (7, fw.built_events)):
+        sink.send(frames(write(given, layout), workspace=workspace))
+    fixed, built = (
+        [row | {"workspace_id": 0} for row in sink.rows(f"{workspace}/{day(NOW)}/events.parquet")]
+        for workspace in (42, 7)
+    )
+    assert fixed == built
+    assert [json.loads(row["payload"]) for row in fixed] == [
+        ({"service": "shop"} if service else {}) | {"n": n} for n in range(20)
+    ]
+
+
+def test_26_all_levels_keep_their_names(sink):
+    sink.send(frames(fw.logs([fw.log(n, level=n) for n in range(9)])))
+    over_http = b"\n".join(b'{"message":"m","level":"%s"}' % level.encode() for level in LEVELS)
+    sink.send(lines(over_http, records.LOG_LINES, workspace=7))
+    assert [row["level"] for row in sink.rows(f"{TODAY}/logs.parquet")] == list(LEVELS)
+    assert [row["level"] for row in sink.rows(f"7/{day(NOW)}/logs.parquet")] == list(LEVELS)
+
+
+def test_27_a_bad_record_is_kept_apart_and_can_be_replayed(sink, tmp_path, monkeypatch):
+    rows = [fw.event(n, name=b"caf\xe9" if n == 40 else f"e{n}") for n in range(100)]
+    sink.send(frames(fw.events(rows), b"no batch, but long enough"))
+    assert len(sink.rows(f"{TODAY}/events.parquet")) == 99
+    first, second = sorted(sink.quarantined(), key=lambda row: row["position"])
+    assert (second["position"], second["reason"]) == (40, "flatbuffers: event_name is not UTF-8")
+    assert (first["raw"], first["reason"]) == (b"no batch, but long enough", "flatbuffers: no batch")
+    assert {(row["received_at"], row["source_ip"], row["workspace_id"]) for row in (first, second)} == {(NOW, IP, 42)}
+    spool = tmp_path / "spool"
+    assert replay(sink.options, spool) == Replayed(0, 2)
+    # A later version reads such names.
+    monkeypatch.setattr("tailrace.streams.flat_batches.undecodable", lambda values: np.zeros(len(values), np.bool_))
+    monkeypatch.setattr("tailrace.streams.flat_batches._texts", lambda values: latin(values))
+    assert replay(sink.options, spool) == Replayed(1, 1)
+    assert replay(sink.options, spool) == Replayed(0, 1)
+    stored = sink.rows(f"{TODAY}/events.parquet")
+    assert [row["event_name"] for row in stored] == [f"e{n}" if n != 40 else "café" for n in range(100)]
+
+
+def latin(values: pa.Array) -> pa.Array:
+    return pa.array([value and value.decode("latin-1") for value in values.to_pylist()], pa.string())
+
+
+def test_27_rows_with_refused_times_are_replayed_when_they_are_allowed(sink, tmp_path):
+    sink.events(fw.event(1, timestamp=NOW - 9 * DAY), fw.event(2, timestamp=0))
+    wider = replace(sink.options, max_lateness=timedelta(days=30))
+    assert replay(wider, tmp_path / "spool") == Replayed(1, 1)
+    assert [row["event_name"] for row in sink.rows(f"42/{day(NOW - 9 * DAY)}/events.parquet")] == ["page_view_1"]
+    assert [row["reason"] for row in sink.quarantined()] == ["time: none"]
+
+
+def test_28_snapshots_are_stored_and_nothing_is_dropped_silently(sink):
+    metric = fw.batch(b"x" * 40, fw.METRIC)
+    sink.send(frames(fw.snapshots([fw.snapshot()]), metric), frames(fw.events([fw.event()]), workspace=0))
+    assert len(sink.rows(f"{TODAY}/snapshots.parquet")) == 1
+    assert [row["reason"] for row in sink.quarantined()] == [
+        "workspace: 0 is nobody's", "flatbuffers: batches of metric are not stored",
+    ]  # fmt: skip
+
+
+def test_29_answers_of_http(tmp_path):
+    with serving(tmp_path, http='max_body = "10MiB"') as served:
+        status, told = served.post("/v1/events", b"\n".join([EVENT, b"{", EVENT]))
+        assert (status, told["accepted"], told["rejected"], told["errors"][0]["line"]) == (207, 2, 1, 2)
+        assert served.post("/v1/events", b"{")[0] == served.post("/v1/events", b"")[0] == 400
+        assert served.post("/v1/events", EVENT, Authorization="Bearer 0")[0] == 401
+        assert served.post("/v1/ingest", b"x", Content_Type="text/plain")[0] == 415
+        assert served.post("/v1/events", EVENT + b" " * (9 << 20))[0] == 202
+        assert served.post("/v1/events", EVENT + b" " * (11 << 20))[0] == 413
+        rows = served.rows("events")
+    assert {(row["workspace_id"], row["source_ip"]) for row in rows} == {(42, address("127.0.0.1"))}
+    assert len(rows) == 3
+
+
+def test_30_bodies_of_the_node_and_browser_clients(tmp_path):
+    flat = {"type": "track", "event": "e", "device_id": DEVICE.replace("-", ""), "plan": "pro"}
+    with serving(tmp_path) as served:
+        assert served.post("/v1/events", json.dumps(flat).encode(), Content_Type="application/x-ndjson")[0] == 202
+        body = json.dumps(flat).encode()
+        assert served.post(f"/v1/events?token={KEY}", body, Content_Type="text/plain", Authorization="")[0] == 202
+        assert [json.loads(row["payload"]) for row in served.rows("events")] == [{"plan": "pro"}] * 2
+
+
+RULES = """
+transform "filter" {
+  condition {
+    field = "level"
+    operator = "eq"
+    value = "debug"
+  }
+}
+transform "redact" {
+  strategy = "hash"
+  hash_key = "k"
+  patterns = ["email"]
+  scan_all = true
+}
+"""
+
+
+def test_34_transforms_act_on_decoded_rows(tmp_path):
+    sink = Sink(tmp_path, transforms=chain(RULES))
+    logs = [
+        fw.log(0, level=7),
+        fw.log(1, payload=b'{"message":"by ann@example.org","who":{"bob\\u0040example.org":["x"]}}'),
+        fw.log(2, payload=b"plain text of ann@example.org"),
+    ]
+    sink.send(frames(fw.logs(logs)))
+    rows = sink.rows(f"{TODAY}/logs.parquet")
+    assert {(row["workspace_id"], row["source_ip"]) for row in rows} == {(42, IP)}
+    assert not any(b"example.org" in row["payload"] for row in rows)
+    # Prefix, then the first 96 bits of HMAC-SHA256, little end first, in base 62.
+    number = int.from_bytes(hmac.new(b"k", b"ann@example.org", "sha256").digest()[:12], "little")
+    digits = string.digits + string.ascii_uppercase + string.ascii_lowercase
+    hashed = ""
+    while number:
+        number, rest = divmod(number, 62)
+        hashed = digits[rest] + hashed
+    assert json.loads(rows[0]["payload"])["message"] == f"by usr_{hashed}"
+    assert json.loads(rows[1]["payload"]) == {"message": f"plain text of usr_{hashed}"}
+    counts = SinkDriver(sink.options).counts()
+    assert (counts["rows_received"], counts["rows_filtered"]) == (3, 1)
+
+
+def test_34_what_cannot_be_redacted_is_not_stored(tmp_path, monkeypatch):
+    sink = Sink(tmp_path, transforms=chain(RULES))
+
+    def fail(self: object, text: bytes) -> bytes:
+        if b"bad" in text:
+            raise ValueError(text)
+        return b"{}"
+
+    monkeypatch.setattr("tailrace.streams.redaction.Redact._cleaned", fail)
+    sink.send(
+        frames(fw.logs([fw.log(n, payload=b'{"a":"%s@x.org"}' % who) for n, who in enumerate((b"good", b"bad"))]))
+    )
+    assert [row["payload"] for row in sink.rows(f"{TODAY}/logs.parquet")] == [b"{}"]
+    assert [(row["reason"], row["raw"]) for row in sink.quarantined()] == [("transform: redact: ValueError", b"")]
+
+
+def test_35_metrics_mean_what_they_say(tmp_path):
+    names = ("batches_received", "event_rows_written", "log_rows_written", "snapshot_rows_written", "bytes_written",
+             "files_created", "write_errors", "decode_errors")  # fmt: skip
+    driver = Driver(tmp_path / "spool", [Sink(tmp_path).options])
+    (driven,) = driver.sinks
+    for number in (1, 2):
+        part = prepare(driven.options, number, [frames(*MIXED, b"no batch, but long enough")])
+        driven.publisher.add(conclude(driven.options, number, number, [part]))
+        driven.publish_if_due(everything=True)
+    driver._held.close()
+    with serving(tmp_path) as served:
+        text = served.get("/metrics").data.decode()
+        told = {name: re.search(rf'^tailrace_{name}_total{{sink="p"}} (\d+)$', text, re.M) for name in names}
+    files = list((tmp_path / "parquet").rglob("*.parquet"))
+    wanted = (2, 60, 40, 20, sum(path.stat().st_size for path in files), 3, 0, 2)
+    assert [int(found[1]) for found in told.values() if found] == list(wanted)
+    quiet = CONFIG.replace('path = "{root}/parquet"', 'path = "{root}/parquet"\n metrics_enabled = false\n')
+    with serving(tmp_path, quiet) as served:
+        assert b"sink=" not in served.get("/metrics").data
+
+
+def test_35_the_log_line_comes_at_its_interval(tmp_path, monkeypatch):
+    moments = iter([100.0, *(100.0 + n / 10 for n in range(1, 101))])
+    driver = SinkDriver(Sink(tmp_path, metrics_interval=timedelta(seconds=1)).options)
+    driver._reported = next(moments)
+    monkeypatch.setattr("tailrace.streams.driver.time.monotonic", lambda: next(moments))
+    assert sum(driver.report() is not None for _ in range(100)) == 10
+
+
+def test_36_nothing_is_lost_between_received_and_written(sink):
+    driver = SinkDriver(sink.options)
+    rows = [fw.event(n) for n in range(50)] + [fw.event(timestamp=0), fw.event(name=b"\xff")]
+    sink.events(*rows)
+    counts = driver.counts()
+    assert counts["rows_received"] + counts["decode_errors"] == 52
+    assert sink.publisher.counts["event_rows_written"] + counts["rows_quarantined"] == 52
+
+
+def test_37_files_that_are_sealed_are_not_remembered(sink):
+    """Memory does not grow with periods that are over; tests/long/test_live_soak.py measures it."""
+    for number in range(48):
+        sink.events(fw.event(timestamp=NOW + number * DAY), at=NOW + number * DAY)
+        sink.publisher.seal(NOW + number * DAY)
+    assert len(sink.tree()) == 48
+    assert len(sink.publisher._states) <= 10
+    sink.restart()
+    sink.publisher.look_for_files(files(sink.options))
+    assert len(sink.publisher._states) <= 10
+
+
+def test_38_decoding_alone(sink):
+    """benchmarks/live.py measures all of it; here CPU time of decoding, with much to spare."""
+    record = frames(*[fw.events([fw.event(n) for n in range(100)])] * 100)
+    decode([record])
+    before = time.process_time()
+    for _ in range(5):
+        assert decode([record]).table("events").num_rows == 10_000
+    assert 50_000 / (time.process_time() - before) > 150_000
+
+
+KEYS = {
+    "rotation": ("hourly", "hourly"),
+    "compression": ("zstd", "zstd"),
+    "data_format": ("binary", "binary"),
+    "metrics_enabled": (False, False),
+    "metrics_interval": ("3s", timedelta(seconds=3)),
+}
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_40_every_key_of_the_document_reaches_the_sink(key):
+    """What each does is shown by statements 5, 13, 14 and 35."""
+    value, wanted = KEYS[key]
+    (plain,), (given,) = (sinks(configured(text), Path("/")) for text in ("", f"{key} = {json.dumps(value)}"))
+    assert getattr(given, key) == wanted != getattr(plain, key)
+    assert str(given.path) == "/p"
+
+
+def test_40_unknown_keys_are_refused_with_the_nearest_name():
+    with pytest.raises(ConfigErrors, match="compresion") as refused:
+        configured('compresion = "zstd"')
+    assert "compression" in str(refused.value.errors[0].hint)

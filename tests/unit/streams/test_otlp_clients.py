@@ -1,0 +1,103 @@
+"""OTLP from those who speak it: gRPC by itself, and the exporters of OpenTelemetry where they are installed."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+from liveserver import KEY, serving
+from otlpwrite import resource_logs
+
+from tailrace.streams.records import address
+from tailrace.streams.spool import SpoolLimits
+
+grpc = pytest.importorskip("grpc")
+
+CONFIG = """
+listener "otlp" "g" {{
+  port = 0
+  protocol = "grpc"
+  workspace_id = 9
+  max_body = "100KB"
+  {http}
+}}
+sink "parquet" "p" {{ path = "{root}/parquet" }}
+"""
+METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+
+
+def request(body: str) -> bytes:
+    return resource_logs({}, "s", [{"body": body}])
+
+
+def called(served: Any, body: bytes, **metadata: str) -> bytes:
+    host, port = served.place("otlp.g")
+    with grpc.insecure_channel(f"{host}:{port}") as channel:
+        answer: bytes = channel.unary_unary(METHOD)(body, timeout=20, metadata=tuple(metadata.items()))
+        return answer
+
+
+def test_logs_over_grpc(tmp_path: Path) -> None:
+    with serving(tmp_path, CONFIG) as served:
+        assert called(served, request("first")) == b""
+        with pytest.raises(grpc.RpcError) as refused:
+            called(served, b"x" * 200_000)
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        (row,) = served.rows("logs")
+    assert (row["workspace_id"], row["source_ip"]) == (9, address("127.0.0.1"))
+    assert json.loads(row["document"])["message"] == "first"
+
+
+def test_keys_and_limits_over_grpc(tmp_path: Path) -> None:
+    more = f'api_keys_file = "{tmp_path}/keys"\n rate_limit = 2'
+    with serving(tmp_path, CONFIG, http=more) as served:
+        with pytest.raises(grpc.RpcError) as refused:
+            called(served, b"", authorization="Bearer 0")
+        assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        body = request("m")
+        assert called(served, body, authorization=f"Bearer {KEY}") == called(served, body, **{"x-api-key": KEY}) == b""
+        with pytest.raises(grpc.RpcError) as refused:
+            called(served, body, **{"x-api-key": KEY})
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+        assert (served.count("auth_failures"), served.count("rate_limited")) == (1, 1)
+        assert [row["workspace_id"] for row in served.rows("logs")] == [42, 42]
+
+
+def test_a_full_spool_is_unavailable(tmp_path: Path) -> None:
+    with serving(tmp_path, CONFIG, limits=SpoolLimits(high_mark=0, reserve=0)) as served:
+        with pytest.raises(grpc.RpcError) as refused:
+            called(served, request("m"))
+        assert refused.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_the_exporters_of_opentelemetry(tmp_path: Path, protocol: str) -> None:
+    name = f"opentelemetry.exporter.otlp.proto.{protocol}._log_exporter"
+    exporting = pytest.importorskip(name)
+    logs = pytest.importorskip("opentelemetry.sdk._logs")
+    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
+    from opentelemetry.sdk.resources import Resource
+
+    config = CONFIG.replace('protocol = "grpc"', f'protocol = "{protocol}"')
+    with serving(tmp_path, config) as served, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        host, port = served.place("otlp.g")
+        if protocol == "grpc":
+            exporter = exporting.OTLPLogExporter(endpoint=f"http://{host}:{port}", insecure=True)
+        else:
+            exporter = exporting.OTLPLogExporter(endpoint=f"http://{host}:{port}/v1/logs")
+        provider = logs.LoggerProvider(Resource.create({"service.name": "shop", "host.name": "h1"}))
+        provider.add_log_record_processor(BatchLogRecordProcessor(exporter))
+        logger = logging.Logger("shop")
+        logger.addHandler(logs.LoggingHandler(logger_provider=provider))
+        for number in range(100):
+            logger.warning("order %d", number, extra={"customer": number})
+        provider.shutdown()
+        rows = served.rows("logs")
+    assert [json.loads(row["document"])["message"] for row in rows] == [f"order {n}" for n in range(100)]
+    assert {(row["level"], row["service"], row["source"]) for row in rows} == {("warning", "shop", "h1")}
+    assert json.loads(rows[7]["document"])["attributes"]["customer"] == 7
