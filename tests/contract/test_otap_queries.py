@@ -12,7 +12,17 @@ import pyarrow as pa
 import pytest
 from otaptables import START, simple, told_by_tables, write
 from otlprequests import Request, Told, told_by_proto, told_by_request
-from windowqueries import COUNTED, FILTERED, ONE_TABLE, PASS_THROUGH, PLACEHOLDERS, SAMPLED
+from windowqueries import (
+    CORRELATED,
+    COUNTED,
+    DEFAULT,
+    DEMO,
+    FILTERED,
+    ONE_TABLE,
+    PASS_THROUGH,
+    PLACEHOLDERS,
+    SAMPLED,
+)
 
 from tailrace.core.errors import QueryError
 from tailrace.lake.place import LocalPlace
@@ -25,10 +35,6 @@ from tailrace.windows.sql import rewritten, window_values
 from tailrace.windows.to_proto import messages
 
 MINUTE = 60_000_000_000
-# Of the exporter's own branch: its default query, and what its demo adds to it.
-DEFAULT = """SELECT la.* FROM log_attrs la JOIN logs l ON l.id = la.parent_id AND la._part_id = l._part_id
-WHERE l.time_unix_nano >= to_timestamp_nanos({window_start_ns})
-AND l.time_unix_nano < to_timestamp_nanos({window_end_ns}) ORDER BY la._part_id, la.parent_id, la.key LIMIT 65536"""
 
 
 def window(base: Path) -> WindowData:
@@ -90,6 +96,11 @@ def test_a18_the_queries_of_the_document_run_as_printed(base: Path, requests: li
     assert answer(data, FILTERED)[1] == told(requests[2:4])
     assert answer(data, PLACEHOLDERS)[1] == told(requests[:4])
     assert answer(data, DEFAULT)[1] == told([requests[0], requests[2]])
+    assert answer(data, CORRELATED)[1] == told(requests[:1])
+    demo = answer(data, DEMO)[1]
+    assert demo is not None
+    assert demo.total() == 6
+    assert all("sampling.adjusted_count" in record for record in demo)
     found, _ = answer(data, SAMPLED)
     assert found.column_names == ["_part_id", "parent_id", "key", "str", "adjusted_weight"]
     report, logs = answer(data, COUNTED.replace("'service.name'", "'of'"))

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
-from otaptables import START, simple, told_by_tables, write
+from otaptables import START, simple, write
 from otlprequests import Request, Told, told_by_request
 from upstreamfiles import Exporter
-from windowqueries import COUNTED, SAMPLED
+from windowqueries import SAMPLED
 from windowruns import MARGIN, MINUTE, places, results, run, spec_at, started, told
 
-from tailrace.cli.main import cli
-from tailrace.config import load
-from tailrace.core.errors import ConfigError, DataError, LockedError
+from tailrace.core.errors import DataError, LockedError
+from tailrace.lake.place import LocalPlace
+from tailrace.windows import sources
+from tailrace.windows import state as state_of_windows
 from tailrace.windows.catalog import Catalog
+from tailrace.windows.data import load as load_window
+from tailrace.windows.files import list_table, new_name, opened
+from tailrace.windows.reading import read_parts
 from tailrace.windows.run import locked
-from tailrace.windows.spec import Temporal, read_spec
+from tailrace.windows.schema import ATTRIBUTES
+from tailrace.windows.sources import Reader, Source
+from tailrace.windows.spec import Temporal
+from tailrace.windows.state import State
 
 SECOND = 1_000_000_000
 
@@ -33,36 +41,6 @@ def minutes(count: int, name: str = "shop") -> list[Request]:
 
 def all_of(requests: list[Request]) -> Told:
     return sum(map(told_by_request, requests), Counter())
-
-
-def test_a01_settings_of_the_document(tmp_path: Path) -> None:
-    config = tmp_path / "a.tpc"
-    config.write_text(
-        f"""window "w" {{
-  base_uri = "file://{tmp_path}/in"
-  temporal {{ window_granularity = "5m" }}
-  sampling {{
-    sample_size = 7
-    seed        = 3
-  }}
-  output {{ path = "{tmp_path}/out" }}
-}}
-window "nowhere" {{ base_uri = "{tmp_path}/in" }}
-window "later" {{
-  base_uri = "{tmp_path}/in"
-  engine   = "spark"
-  output {{ path = "{tmp_path}/out" }}
-}}"""
-    )
-    given, nowhere, later = load([config], now=None, environ={}).of("window")  # type: ignore[arg-type]
-    spec = read_spec(given)
-    assert spec.temporal == Temporal(5 * MINUTE, MARGIN)
-    assert (str(spec.base), spec.sample_size, spec.sampling.seed) == (f"{tmp_path}/in", 7, 3)
-    assert (spec.form, spec.late_files, spec.start_at, spec.keep_undated) == ("otlp_proto", "drop", "earliest", True)
-    with pytest.raises(ConfigError, match="needs a place"):
-        read_spec(nowhere)
-    with pytest.raises(ConfigError, match="does not work yet"):
-        read_spec(later)
 
 
 @given(st.integers(0, 2**62), st.sampled_from([SECOND, 7 * SECOND, MINUTE, 5 * MINUTE, 60 * MINUTE]))
@@ -116,9 +94,51 @@ def test_a09_a_file_is_opened_once_and_windows_read_their_own(tmp_path: Path) ->
     again = Catalog(spec_at(tmp_path), places(tmp_path).root)
     again.look()
     assert (again.opened, again.files) == (0, catalog.files)
+    again.close()
+    catalog.close()
     last = run(tmp_path).state.last
     assert last is not None
     assert [len(done.files) for done in last.windows] == [1] * 8
+
+
+def test_a09_of_a_thousand_files_a_window_opens_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And without pruning, when all are read, the rows are the same."""
+    base = LocalPlace(str(tmp_path / "in"))
+    folder = tmp_path / "in" / "logs" / "_part_id=p"
+    folder.mkdir(parents=True)
+    schema = pa.schema([("time_unix_nano", pa.timestamp("ns"))], metadata={"otap.ids": "partition"})
+    for n in range(1_000):
+        times = pa.array([START + n * MINUTE]).cast(pa.timestamp("ns"))
+        pq.write_table(pa.table([times], schema=schema), folder / new_name(), compression="none")
+    with closing(Catalog(spec_at(tmp_path), places(tmp_path).root)) as catalog:
+        catalog.look()
+        assert catalog.opened == 1_000
+        start = START + 500 * MINUTE
+        own = [name for name, starts in catalog.files.items() if start in starts]
+        (source,) = catalog.sources(own).values()
+    names: list[str] = []
+    monkeypatch.setattr(sources, "opened", lambda base, file: names.append(file.name) or opened(base, file))
+    pruned = load_window(Reader(base).parts([source], start, start + MINUTE), start, start + MINUTE)
+    assert names == own
+    everything = duckdb.sql(
+        f"""select epoch_ns(time_unix_nano) from read_parquet('{folder}/*.parquet')
+        where epoch_ns(time_unix_nano) >= {start} and epoch_ns(time_unix_nano) < {start + MINUTE}"""
+    ).fetchall()
+    assert [(time,) for time in pruned.logs["timestamp_unix_nano"].to_pylist()] == everything == [(start,)]
+
+
+def test_a09_row_groups_of_other_times_are_not_read(tmp_path: Path) -> None:
+    """Logs without attributes keep the ids that their place in the file gives them."""
+    write(tmp_path / "in", *(simple("shop", ["a"], attributes=n % 2 > 0, time=START + n * MINUTE) for n in range(6)))
+    base = LocalPlace(str(tmp_path / "in"))
+    (file,) = list_table(base, "logs")
+    attributes = tuple(tuple(list_table(base, name)) for name in ATTRIBUTES)
+    for n in range(6):
+        start = START + n * MINUTE
+        (part,) = Reader(base).parts([Source(file, True, attributes)], start, start + MINUTE)
+        assert (len(part.tables.logs), part.rows.tolist()) == (1, [n])
+        pruned = load_window([part], start, start + MINUTE)
+        assert pruned.logs == load_window(read_parts(base), start, start + MINUTE).logs
 
 
 @pytest.mark.parametrize("policy", ["drop", "emit", "fail"])
@@ -155,6 +175,30 @@ def test_a14_a_restart_goes_on_where_it_was(tmp_path: Path) -> None:
     assert (later.windows, later.through) == (6, START + 20 * MINUTE)
 
 
+def test_a14_segments_are_folded_and_what_is_kept_may_be_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sum of segments says what they say; catalog and sum are made again, and logs come out once all the same."""
+    monkeypatch.setattr(state_of_windows, "FOLD", 2)
+    requests = minutes(7)
+    write(tmp_path / "in", *requests)
+    for n in range(1, 6):
+        folded = run(tmp_path, START + n * MINUTE + MARGIN).state
+    sums = tmp_path / "state" / "segments" / "folded" / "folded.json"
+    assert sums.exists()
+    kept = sums.read_bytes()
+    sums.unlink()
+    whole = State.read(places(tmp_path).segments, LocalPlace(str(tmp_path / "out")))
+    names = ("segments", "through", "first", "seen", "windows", "logs", "selected")
+    assert [getattr(whole, name) for name in names] == [getattr(folded, name) for name in names]
+    sums.write_bytes(kept)
+    (tmp_path / "state" / "files.db").write_bytes(b"no database")
+    assert run(tmp_path).state.windows == 7
+    assert told(tmp_path) == all_of(requests)
+    # Who takes the segments away begins anew, whatever else is left.
+    for path in (tmp_path / "state" / "segments").glob("*.json"):
+        path.unlink()
+    assert run(tmp_path).state.windows == 7
+
+
 def test_the_first_window(tmp_path: Path) -> None:
     write(tmp_path / "in", *minutes(4))
     begun = run(tmp_path, START + 2 * MINUTE + 1, start_at="now").state
@@ -186,10 +230,18 @@ def test_a36_numbers_of_every_window(tmp_path: Path) -> None:
     assert (first.logs, first.rows, first.selected, len(first.files)) == (2, 2, 2, 1)
     assert first.bytes == len(next(iter(results(tmp_path).values())))
     assert set(last.digests) == {"query", "config", "seed"}
+    assert all(done.seconds > 0 for done in last.windows)
+    other = tmp_path / "weighed"
+    other.mkdir()
+    (other / "in").symlink_to(tmp_path / "in")
+    weights = SAMPLED.replace("COALESCE(CAST(la.str AS DOUBLE), 1.0)", "CAST('-1' AS DOUBLE)")
+    weighed = run(other, query=weights).state.last
+    assert weighed is not None
+    assert [done.invalid_weights for done in weighed.windows] == [2, 2, 2]
     (file,) = (tmp_path / "in" / "logs").rglob("*.parquet")
     write(tmp_path / "in", *minutes(1))
     file.write_bytes(file.read_bytes()[:-9])
-    (tmp_path / "state" / "files.json").unlink()
+    (tmp_path / "state" / "files.db").unlink()
     with pytest.raises(DataError, match="not a whole Parquet file") as failure:
         run(tmp_path)
     assert file.name in str(failure.value)
@@ -204,69 +256,3 @@ def test_upstream_files_may_have_to_be_certain(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no resource that is certain"):
         run(tmp_path, strict=True)
     assert run(tmp_path).state.unresolved == 1
-
-
-def test_results_in_every_form(tmp_path: Path) -> None:
-    write(tmp_path / "in", *minutes(3))
-    for form in ("otlp_json", "otap_parquet", "parquet"):
-        root = tmp_path / form
-        root.mkdir()
-        (root / "in").symlink_to(tmp_path / "in")
-        run(root, form=form)
-    assert len(results(tmp_path / "otlp_json")) == 3
-    assert told_by_tables(tmp_path / "otap_parquet" / "out") == all_of(minutes(3))
-    rows = [pq.read_table(path) for path in (tmp_path / "parquet" / "out").glob("*.parquet")]
-    assert {"_part_id", "parent_id", "key"} <= set(rows[0].column_names)
-    chained = tmp_path / "chained"
-    chained.mkdir()
-    (chained / "in").symlink_to(tmp_path / "otap_parquet" / "out")
-    assert run(chained).state.windows == 3
-    assert told(chained) == all_of(minutes(3))
-    report = tmp_path / "report"
-    report.mkdir()
-    (report / "in").symlink_to(tmp_path / "in")
-    run(report, query=COUNTED.replace("'service.name'", "'of'"))
-    assert [name.endswith(".parquet") for name in results(report)] == [True] * 3
-
-
-def test_the_command(tmp_path: Path) -> None:
-    write(tmp_path / "in", *minutes(3))
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "w.tpc").write_text(
-        f'window "sampled" {{\n  base_uri = "{tmp_path}/in"\n  query = <<SQL\n{SAMPLED}SQL\n'
-        f'  start_at = "earliest"\n  output {{\n    path   = "{tmp_path}/out"\n    format = "otlp_json"\n  }}\n}}\n'
-    )
-    home = ["--home", str(tmp_path)]
-    until = "2026-09-21T14:17:00Z"
-    done = CliRunner().invoke(cli, ["window", "run", "--until", until, "--output", "json", *home])
-    assert done.exit_code == 0, (done.output, done.exception)
-    assert [row["selected"] for row in json.loads(done.stdout)["windows"]] == [2, 2, 2]
-    assert all("sampling.adjusted_count" in body.decode() for body in results(tmp_path).values())
-    again = CliRunner().invoke(cli, ["window", "run", "sam*", "--until", until, *home])
-    assert (again.exit_code, "nothing is ready" in again.stderr) == (0, True)
-    status = CliRunner().invoke(cli, ["window", "status", "--output", "json", *home])
-    (row,) = json.loads(status.stdout)
-    assert (row["finished"], row["through"], row["safety_margin"]) == (3, until, "720s")
-
-
-def test_the_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every look tells what it has finished, and no more than that."""
-    write(tmp_path / "in", *minutes(1))
-    (tmp_path / "config").mkdir()
-    (tmp_path / "config" / "w.tpc").write_text(
-        f'window "all" {{\n  base_uri = "{tmp_path}/in"\n  start_at = "2026-09-21T14:14:00Z"\n'
-        f'  check_interval = "7s"\n  late_files = "emit"\n  output {{ path = "{tmp_path}/out" }}\n}}\n'
-    )
-    slept: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        if len(slept) == 2:
-            raise KeyboardInterrupt
-        write(tmp_path / "in", simple("late", ["x"]))
-
-    monkeypatch.setattr("tailrace.cli.window_runs.time.sleep", sleep)
-    done = CliRunner().invoke(cli, ["window", "run", "--output", "json", "--home", str(tmp_path)])
-    assert slept == [7.0, 7.0]
-    first, second = (json.loads(text) for text in done.stdout.replace("}\n{", "}\0{").split("\0"))
-    assert [row["late"] for row in (*first["windows"], *second["windows"])] == [0, 1]

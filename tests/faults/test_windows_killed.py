@@ -13,7 +13,7 @@ from tailrace.lake.place import LocalPlace
 from tailrace.windows.state import STAGED, STEPS, State
 
 COUNT = 6
-AT = [*STEPS, "window-published:3", "object-staged"]
+AT = [*STEPS, "window-published:3"]
 
 
 @pytest.fixture(scope="module")

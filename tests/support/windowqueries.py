@@ -128,3 +128,21 @@ CROSS JOIN UNNEST(sampled_data.sample) AS t(sample_item)
 WHERE la._table_type IN ('log_attributes', 'logs', 'resource_attributes')
   AND la.parent_id = sample_item.value.id;
 """
+# Of the exporter's own branch: its default query, what its demo adds to it, and its plan.
+DEFAULT = """SELECT la.* FROM log_attrs la JOIN logs l ON l.id = la.parent_id AND la._part_id = l._part_id
+WHERE l.time_unix_nano >= to_timestamp_nanos({window_start_ns})
+AND l.time_unix_nano < to_timestamp_nanos({window_end_ns}) ORDER BY la._part_id, la.parent_id, la.key LIMIT 65536"""
+DEMO = """SELECT la._part_id, la.parent_id, la.key, la.str FROM log_attrs la
+JOIN logs l ON l.id = la.parent_id AND la._part_id = l._part_id
+WHERE l.time_unix_nano >= to_timestamp_nanos({window_start_ns})
+AND l.time_unix_nano < to_timestamp_nanos({window_end_ns})
+UNION ALL
+SELECT l._part_id, l.id AS parent_id, 'sampling.adjusted_count' AS key, '1.0' AS str FROM logs l
+WHERE l.time_unix_nano >= to_timestamp_nanos({window_start_ns})
+AND l.time_unix_nano < to_timestamp_nanos({window_end_ns})
+ORDER BY _part_id, parent_id, key"""
+CORRELATED = """SELECT la._part_id, la.parent_id, la.key, la.str FROM log_attributes la
+WHERE la.timestamp_unix_nano >= {window_start_ns} AND la.timestamp_unix_nano < {window_end_ns}
+AND EXISTS (SELECT 1 FROM resource_attributes ra WHERE ra.parent_id = la.parent_id
+    AND ra._part_id = la._part_id AND ra.key = 'service.name' AND ra.str = 'shop')
+ORDER BY _part_id, parent_id, key"""

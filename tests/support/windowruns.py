@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from dataclasses import replace
@@ -14,6 +15,7 @@ from otlprequests import Told, told_by_proto
 from windowqueries import PASS_THROUGH
 
 from tailrace.lake.place import LocalPlace
+from tailrace.windows.delivery import Endpoint
 from tailrace.windows.run import Places, WindowRun, locked
 from tailrace.windows.sampling import Sampling
 from tailrace.windows.spec import Temporal, WindowSpec
@@ -28,7 +30,8 @@ SPEC = WindowSpec(
 
 
 def spec_at(root: Path, **changes: object) -> WindowSpec:
-    return replace(SPEC, base=LocalPlace(str(root / "in")), out=LocalPlace(str(root / "out")), **changes)
+    places = {"base": LocalPlace(str(root / "in")), "out": LocalPlace(str(root / "out"))}
+    return replace(SPEC, **(places | changes))
 
 
 def places(root: Path) -> Places:
@@ -59,4 +62,6 @@ def started(root: Path, now: int, **env: str) -> Forked:
 
 
 if __name__ == "__main__":
-    run(Path(sys.argv[1]), int(sys.argv[2]))
+    address = os.environ.get("ENDPOINT")
+    endpoint = None if address is None else Endpoint(address, (("x-token", "t"),))
+    run(Path(sys.argv[1]), int(sys.argv[2]), endpoint=endpoint)

@@ -18,15 +18,19 @@ _ALWAYS = 2**63 - 1
 
 def ask(
     base: Place, query: str, start: datetime | None = None, end: datetime | None = None, *,
-    sample_size: int = 100, seed: int = 0,
+    sample_size: int = 100, seed: int = 0, then: str | None = None,
 ) -> pa.Table:  # fmt: skip
-    """The answer, over the logs of a range of time: all of them when none is given."""
+    """The answer, over the logs of a range of time: all of them when none is given.
+
+    `then` is asked next, and its answer given instead: it knows what the first one selects as `selected_ids`.
+    """
     first, last = 0 if start is None else nanoseconds(start), _ALWAYS if end is None else nanoseconds(end)
     # First of all: a query that cannot be meant need not wait for its rows.
-    text = rewritten(query, "duckdb", window_values(first, last, sample_size), Sampling(seed))
+    values, sampling = window_values(first, last, sample_size), Sampling(seed)
+    texts = [rewritten(one, "duckdb", values, sampling) for one in (query, then) if one is not None]
     data = load(read_parts(base), first, last)
     with opened(data) as connection:
-        return answered(connection, text)
+        return [answered(connection, text) for text in texts][-1]
 
 
 def nanoseconds(moment: datetime) -> int:

@@ -60,12 +60,12 @@ class _ByParent:
 def _dense(logs: pa.Table, of_logs: _ByParent, of_resources: _ByParent, of_scopes: _ByParent) -> Tables:
     ids = filled(logs["id"])
     # Rows are not ordered by id where partitions were sampled; attributes are to follow the rows.
-    known, places = np.unique(ids, return_inverse=True)
+    known, places = _distinct(ids)
     attributes, owners = of_logs.among(known)
     rows = _first_rows(places, len(known))
-    having = np.unique(rows[owners])
-    numbers = np.full(len(ids), _NONE)
-    numbers[having] = np.arange(len(having))
+    having = np.zeros(len(ids), bool)
+    having[rows[owners]] = True
+    numbers = np.where(having, np.cumsum(having) - 1, _NONE)
     log_attrs = _renumbered(attributes, numbers[rows[owners]])
     resource, resource_attrs = _dense_struct(logs, "resource", RESOURCE, of_resources)
     scope, scope_attrs = _dense_struct(logs, "scope", SCOPE, of_scopes)
@@ -73,6 +73,15 @@ def _dense(logs: pa.Table, of_logs: _ByParent, of_resources: _ByParent, of_scope
     columns |= {"id": _array(numbers), "resource": resource, "scope": scope}
     table = pa.table([columns[name] for name in LOGS.names], schema=LOGS)
     return Tables(table, log_attrs, resource_attrs, scope_attrs)
+
+
+def _distinct(ids: Ids) -> tuple[Ids, Ids]:
+    """Ids in order, and where each of the given ones is among them; mostly they are in order already."""
+    steps = np.diff(ids)
+    if (steps < 0).any():
+        return np.unique(ids, return_inverse=True)
+    new = np.concatenate([np.ones(min(len(ids), 1), bool), steps > 0])
+    return ids[new], np.cumsum(new) - 1
 
 
 def _first_rows(places: Ids, count: int) -> Ids:
@@ -83,7 +92,7 @@ def _first_rows(places: Ids, count: int) -> Ids:
 
 def _dense_struct(logs: pa.Table, name: str, kind: pa.StructType, held: _ByParent) -> tuple[pa.Array, pa.Table]:
     ids = struct_ids(logs, name)
-    known, places = np.unique(ids, return_inverse=True)
+    known, places = _distinct(ids)
     shift = 1 if len(known) and known[0] == _NONE else 0
     attributes, owners = held.among(known[shift:])
     array = logs[name].combine_chunks()

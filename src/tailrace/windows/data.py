@@ -12,11 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.windows.batches import filled, struct_ids
-from tailrace.windows.reading import Part
+from tailrace.windows.reading import Ids, Part, effective_times
 from tailrace.windows.schema import ATTRS, LOGS, RESOURCE, SCOPE, Tables
 
-Ids = npt.NDArray[np.int64]
-_FILE_BITS, _ROW_BITS = 35, 28
+_FILE_BITS, ROW_BITS = 35, 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ def load(parts: Iterable[Part], start: int, end: int, *, keep_undated: bool = Tr
     """
     gathered = _Gathered()
     for part in parts:
-        times, undated = effective_times(part, keep_undated)
+        times, undated = effective_times(part.tables.logs, part.file.created_ms, keep_undated)
         inside = (times >= start) & (times < end)
         gathered.undated += int((undated & inside).sum())
         if inside.any():
@@ -49,22 +48,18 @@ def load(parts: Iterable[Part], start: int, end: int, *, keep_undated: bool = Tr
     return gathered.done()
 
 
-def effective_times(part: Part, keep_undated: bool) -> tuple[Ids, npt.NDArray[np.bool_]]:
-    """When each log happened, -1 for never, and which have no time at all."""
-    logs = part.tables.logs
-    times, observed = (filled(logs[name].cast(pa.int64())) for name in ("time_unix_nano", "observed_time_unix_nano"))
-    times = np.where(times == 0, observed, times)
-    undated = times <= 0
-    return np.where(undated, part.file.created_ms * 1_000_000 if keep_undated else -1, times), undated
-
-
-def synthetic_ids(name: str, count: int) -> Ids:
+def synthetic_ids(name: str, rows: Ids) -> Ids:
     """Ids for logs that have none: negative, the same whatever files are listed beside theirs."""
-    if count > 1 << _ROW_BITS:
-        raise ValueError(f"{name} has more than {1 << _ROW_BITS} rows")
+    if len(rows) and rows[-1] >= 1 << ROW_BITS:
+        raise ValueError(f"{name} has more than {1 << ROW_BITS} rows")
+    found: Ids = -1 - ((file_number(name) << ROW_BITS) | rows)
+    return found
+
+
+def file_number(name: str) -> int:
+    """The part of such ids that says in which file a log is."""
     digest = hashlib.blake2b(name.rpartition("/")[2].encode(), digest_size=8).digest()
-    file = int.from_bytes(digest, "big") & ((1 << _FILE_BITS) - 1)
-    return -1 - ((file << _ROW_BITS) | np.arange(count, dtype=np.int64))
+    return int.from_bytes(digest, "big") & ((1 << _FILE_BITS) - 1)
 
 
 class _Gathered:
@@ -80,7 +75,7 @@ class _Gathered:
     def add(self, part: Part, times: Ids, inside: npt.NDArray[np.bool_]) -> None:
         logs = part.tables.logs
         own = filled(logs["id"])
-        ids = np.where(own < 0, synthetic_ids(part.file.name, len(own)), own)[inside]
+        ids = np.where(own < 0, synthetic_ids(part.file.name, part.rows), own)[inside]
         chosen = logs.filter(pa.array(inside))
         self.unresolved += int((struct_ids(chosen, "resource") < 0).sum()) if part.unresolved else 0
         self._add_logs(part.part_id, chosen, ids, own[inside], times[inside])
@@ -88,8 +83,8 @@ class _Gathered:
         for kind in ("resource", "scope"):
             known = np.unique(struct_ids(chosen, kind))
             known = known[known >= 0]
-            self._add_attributes(f"{kind}_attrs", part, known, known + self._next[kind])
-            self._next[kind] += int(known.max(initial=-1)) + 1
+            self._add_attributes(f"{kind}_attrs", part, known, self._next[kind] + np.arange(len(known)))
+            self._next[kind] += len(known)
         self._rows += len(ids)
 
     def _add_logs(self, part_id: str, logs: pa.Table, ids: Ids, own: Ids, times: Ids) -> None:
@@ -108,7 +103,8 @@ class _Gathered:
             local = struct_ids(logs, kind)
             view[f"{kind}_id"] = pa.array(local, mask=local < 0)
             array = logs[kind].combine_chunks()
-            moved = pa.array(local + self._next[kind], mask=local < 0).cast(pa.uint32())
+            places = np.searchsorted(np.unique(local[local >= 0]), local)
+            moved = pa.array(places + self._next[kind], mask=local < 0).cast(pa.uint32())
             inner = [moved, *(pc.struct_field(array, [n]) for n in range(1, struct.num_fields))]
             columns[kind] = pa.StructArray.from_arrays(inner, fields=list(struct))
         self._views["logs"].append(pa.table(view))

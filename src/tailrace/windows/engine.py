@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+from duckdb.func import PythonUDFType
 
 from tailrace.core.errors import QueryError, one_line
+from tailrace.lake.place import Place
 from tailrace.windows.data import VIEW_SCHEMAS, WindowData
-from tailrace.windows.schema import TABLES
+from tailrace.windows.schema import PART_ID, TABLES
 from tailrace.windows.views import views
 
 RESULT = "result"
 "The answer, under this name beside the tables."
+_ANSWER = pa.table({PART_ID: pa.array([], pa.string()), "parent_id": pa.array([], pa.int64())})
 
 
 @contextmanager
@@ -37,12 +43,41 @@ def opened(data: WindowData, *, sentinels: bool = True) -> Iterator[duckdb.DuckD
 def _connection(_thread: int, sentinels: bool) -> duckdb.DuckDBPyConnection:
     """One for a thread and all its windows: to make one, with its views, takes longer than a small window."""
     connection = duckdb.connect(config={"threads": 1, "enable_external_access": False})
+    # It holds a function of Python, and that the connection: who ends without closing it is told of a leak.
+    atexit.register(connection.close)
     for name in TABLES:
         connection.register(f"{name}_rows", VIEW_SCHEMAS[name].empty_table())
         connection.execute(f"CREATE VIEW {name} AS SELECT * FROM {name}_rows")
     for name, query in views(sentinels=sentinels).items():
         connection.execute(f"CREATE VIEW {name} AS {query}")
+    _count_invalid(connection)
+    connection.register(RESULT, _ANSWER)
+    connection.execute(f"CREATE VIEW selected_ids AS SELECT DISTINCT {PART_ID}, parent_id AS sampled_id FROM {RESULT}")
     return connection
+
+
+_INVALID: dict[int, int] = {}
+"Weights that counted as 1 though they were given, by connection."
+
+
+def _count_invalid(connection: duckdb.DuckDBPyConnection) -> None:
+    """`wrs_invalid(weight)` is 1, and counts how often that is so; DuckDB calls it for such weights alone."""
+    key = id(connection)
+    _INVALID[key] = 0
+
+    def one(weights: pa.ChunkedArray) -> pa.ChunkedArray:
+        values = weights.to_numpy()
+        _INVALID[key] += int((~((values > 0) & (values < np.inf))).sum())
+        return pa.chunked_array([pa.array(np.ones(len(values)))])
+
+    kind = PythonUDFType.ARROW
+    connection.create_function("wrs_invalid", one, ["DOUBLE"], "DOUBLE", type=kind, side_effects=True)
+
+
+def invalid_weights(connection: duckdb.DuckDBPyConnection) -> int:
+    """How many there were since this was last asked."""
+    found, _INVALID[id(connection)] = _INVALID[id(connection)], 0
+    return found
 
 
 def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
@@ -52,5 +87,13 @@ def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     except duckdb.Error as error:
         hint = "tables: logs, log_attrs, resource_attrs, scope_attrs, log_attributes, resource_attributes …"
         raise QueryError(one_line(error), code="query.failed", hint=hint) from None
+    connection.register(RESULT, found)
+    return found
+
+
+def given(connection: duckdb.DuckDBPyConnection, place: Place, folder: str) -> pa.Table:
+    """An answer that lies there as Parquet, as if it had been given here."""
+    names = [name for name in (place / folder).names() if name.endswith(".parquet")]
+    found = pa.concat_tables(pq.read_table(place.open(f"{folder}/{name}")) for name in names)
     connection.register(RESULT, found)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -44,13 +44,21 @@ def directory(table: str, part_id: str) -> str:
 
 def list_table(base: Place, table: str) -> Iterator[OtapFile]:
     """Files of a table in the order of partition and name; none where it has no directory."""
-    place = base / table
-    for name in _parts(place):
-        yield OtapFile(table, UNPARTITIONED, f"{table}/{name}")
-    for folder in place.folders():
+    for part_id in partitions(base, table):
+        yield from list_partition(base, table, part_id)
+
+
+def partitions(base: Place, table: str) -> Iterator[str]:
+    """Those that have a directory, after the one of files that lie in none."""
+    yield UNPARTITIONED
+    for folder in (base / table).folders():
         if folder.startswith(_DIRECTORY):
-            for name in _parts(place / folder):
-                yield OtapFile(table, folder.removeprefix(_DIRECTORY), f"{table}/{folder}/{name}")
+            yield folder.removeprefix(_DIRECTORY)
+
+
+def list_partition(base: Place, table: str, part_id: str) -> Iterator[OtapFile]:
+    folder = directory(table, part_id)
+    return (OtapFile(table, part_id, f"{folder}/{name}") for name in _parts(base / folder))
 
 
 def _parts(place: Place) -> list[str]:
@@ -60,11 +68,16 @@ def _parts(place: Place) -> list[str]:
 
 def read_file(base: Place, file: OtapFile) -> pa.Table:
     """A file with the columns of its table, whichever writer made it."""
-    schema = SCHEMAS[file.table]
     with opened(base, file) as parquet, damage_told(base, file):
-        known = set(parquet.schema_arrow.names)
-        table = parquet.read(columns=[name for name in schema.names if name in known], use_threads=False)
-        return fitted(table, schema)
+        return read_groups(parquet, file.table, range(parquet.num_row_groups))
+
+
+def read_groups(parquet: pq.ParquetFile, table: str, groups: Iterable[int]) -> pa.Table:
+    """Some of its row groups."""
+    schema = SCHEMAS[table]
+    known = set(parquet.schema_arrow.names)
+    columns = [name for name in schema.names if name in known]
+    return fitted(parquet.read_row_groups(list(groups), columns=columns, use_threads=False), schema)
 
 
 def opened(base: Place, file: OtapFile) -> pq.ParquetFile:

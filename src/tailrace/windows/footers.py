@@ -1,4 +1,4 @@
-"""What a file's footer says of its rows: which windows and which parents it can concern."""
+"""What a file's footer says of its rows: which windows and which parents it can concern, and which of its parts."""
 
 from __future__ import annotations
 
@@ -10,54 +10,70 @@ from tailrace.lake.place import Place
 from tailrace.windows.files import OtapFile, ids_are_of_partition, opened
 
 Range = tuple[int, int]
+NOTHING: Range = (0, -1)
+"No value at all."
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Least and greatest values; None where they are not known, which excludes nothing."""
+    """Least and greatest ids; None where they are not known, which excludes nothing."""
 
-    rows: int
     ids: Range | None
     "Of `id`, or of `parent_id`."
-    times: Range | None
-    observed: Range | None
+    resources: Range | None
+    scopes: Range | None
     ours: bool
     "Are ids of resources and scopes those of the partition?"
 
     def may_hold(self, wanted: Range | None) -> bool:
         """Can an id in this range be in the file?"""
-        return wanted is not None and (self.ids is None or (self.ids[0] <= wanted[1] and wanted[0] <= self.ids[1]))
+        return wanted is not None and overlap(self.ids, wanted)
+
+
+def overlap(held: Range | None, wanted: Range) -> bool:
+    return held is None or (held[0] <= wanted[1] and wanted[0] <= held[1])
 
 
 def read_footer(base: Place, file: OtapFile) -> Footer:
     """One small read at the end of the file; DataError where it is damaged."""
     with opened(base, file) as parquet:
-        metadata = parquet.metadata
-        ids = "id" if file.table == "logs" else "parent_id"
-        return Footer(
-            metadata.num_rows,
-            _range(metadata, ids),
-            _range(metadata, "time_unix_nano"),
-            _range(metadata, "observed_time_unix_nano"),
-            ids_are_of_partition(metadata),
-        )
+        return footer_of(parquet.metadata, file.table)
 
 
-def _range(metadata: pq.FileMetaData, column: str) -> Range | None:
-    names = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
-    if column not in names or not metadata.num_row_groups:
+def footer_of(metadata: pq.FileMetaData, table: str) -> Footer:
+    ours = ids_are_of_partition(metadata)
+    if table != "logs":
+        return Footer(column_range(metadata, "parent_id"), NOTHING, NOTHING, ours)
+    ids, resources, scopes = (column_range(metadata, name) for name in ("id", "resource.id", "scope.id"))
+    return Footer(ids, resources, scopes, ours)
+
+
+def column_range(metadata: pq.FileMetaData, column: str) -> Range | None:
+    """Of a whole file."""
+    found = group_ranges(metadata, column)
+    if any(held is None for held in found):
         return None
-    place = names.index(column)
-    found: list[Range] = []
-    for group in range(metadata.num_row_groups):
-        held = metadata.row_group(group).column(place)
-        if held.statistics is None or not held.statistics.has_min_max:
-            if held.statistics is not None and held.statistics.null_count == held.num_values:
-                continue
-            return None
-        found.append((held.statistics.min_raw, held.statistics.max_raw))
-    if not found:
+    held = [one for one in found if one is not None and one != NOTHING]
+    return (min(low for low, _ in held), max(high for _, high in held)) if held else NOTHING
+
+
+def group_ranges(metadata: pq.FileMetaData, column: str) -> list[Range | None]:
+    """Of every row group."""
+    groups = range(metadata.num_row_groups)
+    if not groups:
+        return []
+    first = metadata.row_group(0)
+    place = next((n for n in range(first.num_columns) if first.column(n).path_in_schema == column), None)
+    if place is None:
+        return [NOTHING for _ in groups]
+    return [_range(metadata.row_group(group).column(place)) for group in groups]
+
+
+def _range(held: pq.ColumnChunkMetaData) -> Range | None:
+    told = held.statistics
+    if told is None:
         return None
-    least, greatest = min(low for low, _ in found), max(high for _, high in found)
+    if not told.has_min_max:
+        return NOTHING if told.null_count == held.num_values else None
     # Footers hold 32-bit numbers with a sign; beyond 2^31 ids would be negative.
-    return (least, greatest) if least >= 0 else None
+    return (told.min_raw, told.max_raw) if told.min_raw >= 0 else None

@@ -54,7 +54,7 @@ def read_resources(found: Resources) -> Read:
         "schema_url": urls.take(of_scope),
     }
     logs_table = pa.table([(table | around)[field.name] for field in LOGS], schema=LOGS)
-    kept = np.unique(records.owner)
+    kept = np.flatnonzero(np.bincount(records.owner))
     return Read(
         Tables(
             logs_table,
@@ -68,8 +68,10 @@ def read_resources(found: Resources) -> Read:
 
 def _of(attributes: pa.Table, owners: Ints) -> pa.Table:
     """Those of resources or scopes that have logs."""
-    parents = attributes["parent_id"].to_numpy()
-    return attributes.filter(pa.array(np.isin(parents, owners)))
+    parents = attributes["parent_id"].to_numpy().astype(np.int64)
+    wanted = np.zeros(int(parents.max(initial=-1)) + 1, bool)
+    wanted[owners[owners < len(wanted)]] = True
+    return attributes if (inside := wanted[parents]).all() else attributes.filter(pa.array(inside))
 
 
 def _refused(data: Bytes, starts: Ints, ends: Ints, rows: Flags, reason: str) -> list[Bad]:
@@ -88,9 +90,9 @@ def _logs(data: Bytes, records: Fields) -> tuple[dict[str, pa.Array], pa.Table, 
     unreadable = np.concatenate([pairs.owner[unread], body.owner[unread_bodies]])
     wrong = _wrong(fields, unreadable)
     owners = attributes["parent_id"].to_numpy()
-    having = np.unique(owners)
-    ids = np.full(size, -1, np.int64)
-    ids[having] = np.arange(len(having))
+    having = np.zeros(size, bool)
+    having[owners] = True
+    ids = np.where(having, np.cumsum(having) - 1, -1)
     attributes = attributes.set_column(0, ATTRS.field(0), pa.array(ids[owners], pa.uint32()))
     columns = {
         "id": pa.array(ids, mask=ids < 0).cast(pa.uint32()),

@@ -7,26 +7,31 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.lake.place import Place
-from tailrace.windows.batches import struct_ids
+from tailrace.windows.batches import filled, struct_ids
 from tailrace.windows.files import OtapFile, list_table, read_file
 from tailrace.windows.footers import Footer, Range, read_footer
 from tailrace.windows.schema import ATTRIBUTES, ATTRS, SCHEMAS, Tables
 from tailrace.windows.upstream import Resolver
 
+Ids = npt.NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one file of logs and its attributes hold."""
+    """What one file of logs and its attributes hold, or a part of it."""
 
     part_id: str
     file: OtapFile
     tables: Tables
     unresolved: int
     "Logs whose resource and scope cannot be told."
+    rows: Ids
+    "Which rows of the file its logs are."
 
 
 def read_parts(base: Place, wanted: Collection[str] | None = None) -> Iterator[Part]:
@@ -66,14 +71,9 @@ def _read_partition(
             logs, unresolved = found.logs, found.unresolved
         if not is_wanted:
             continue
-        resources, scopes = struct_ids(logs, "resource"), struct_ids(logs, "scope")
-        wanted = {
-            "log_attrs": _range(logs["id"]),
-            "resource_attrs": _range(pa.chunked_array([resources])),
-            "scope_attrs": _range(pa.chunked_array([scopes])),
-        }
+        wanted = parents_of(logs)
         attributes = [attributes_in(base, held[name], wanted[name]) for name in ATTRIBUTES]
-        yield Part(part_id, file, Tables(logs, *attributes), unresolved)
+        yield Part(part_id, file, Tables(logs, *attributes), unresolved, np.arange(len(logs)))
 
 
 def _resolver(base: Place, held: Held) -> Resolver:
@@ -85,9 +85,20 @@ def _resolver(base: Place, held: Held) -> Resolver:
     return Resolver(*parents)
 
 
+def parents_of(logs: pa.Table) -> dict[str, Range | None]:
+    """Which attributes logs can have, by table; None for none."""
+    ids = {"log_attrs": filled(logs["id"])}
+    ids |= {f"{kind}_attrs": struct_ids(logs, kind) for kind in ("resource", "scope")}
+    return {name: _range(values) for name, values in ids.items()}
+
+
 def attributes_in(base: Place, held: list[tuple[OtapFile, Footer]], wanted: Range | None) -> pa.Table:
     """Attributes whose parents are in a range; only files that can hold some are opened."""
-    tables = [read_file(base, file) for file, footer in held if footer.may_hold(wanted)]
+    return of_parents([read_file(base, file) for file, footer in held if footer.may_hold(wanted)], wanted)
+
+
+def of_parents(tables: list[pa.Table], wanted: Range | None) -> pa.Table:
+    """Rows whose parents are in a range."""
     if wanted is None or not tables:
         return ATTRS.empty_table()
     table = pa.concat_tables(tables)
@@ -96,8 +107,15 @@ def attributes_in(base: Place, held: list[tuple[OtapFile, Footer]], wanted: Rang
     return table.filter(inside)
 
 
-def _range(ids: pa.ChunkedArray) -> Range | None:
+def effective_times(logs: pa.Table, created_ms: int, keep_undated: bool) -> tuple[Ids, npt.NDArray[np.bool_]]:
+    """When each log happened, -1 for never, and which have no time at all."""
+    times, observed = (filled(logs[name].cast(pa.int64())) for name in ("time_unix_nano", "observed_time_unix_nano"))
+    times = np.where(times == 0, observed, times)
+    undated = times <= 0
+    return np.where(undated, created_ms * 1_000_000 if keep_undated else -1, times), undated
+
+
+def _range(ids: Ids) -> Range | None:
     """Least and greatest id; None where there is none."""
-    values = ids.cast(pa.int64()).drop_null().to_numpy()
-    values = values[values >= 0]
+    values = ids[ids >= 0]
     return (int(np.min(values)), int(np.max(values))) if len(values) else None

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from itertools import islice
 
 from tailrace.core.errors import DataError
 from tailrace.lake.lock import local_lock
 from tailrace.lake.place import LocalPlace
+from tailrace.lake.steps import reached
 from tailrace.windows.catalog import Catalog
+from tailrace.windows.delivery import SENT
 from tailrace.windows.spec import WindowSpec
-from tailrace.windows.state import Done, Segment, State
+from tailrace.windows.state import DELIVERED, Done, Segment, State
 from tailrace.windows.unit import Unit, Wanted, run_unit
 
 SEGMENT = 256
 "Windows that a segment finishes at most."
-UNIT = 16
-"Windows that a task runs one after the other."
+UNIT, UNITS = 16, 8
+"Windows that a task runs one after the other at most, and tasks that there should be for a few windows too."
 Runner = Callable[[list[Unit]], Iterable[list[Done]]]
 
 
@@ -42,23 +44,28 @@ class WindowRun:
     """One look at the files, and all windows that are ready by then; the caller holds the lock."""
 
     def __init__(self, spec: WindowSpec, places: Places, runner: Runner = run_here) -> None:
-        self._spec, self._runner = spec, runner
+        self._spec, self._places, self._runner = spec, places, runner
         self.state = State.read(places.segments, spec.out)
-        self._catalog = Catalog(spec, places.root)
         # The run before this one may have died between the two.
         self.state.publish()
 
     def run(self, now: int, until: int | None = None, told: Callable[[Segment], None] = lambda _: None) -> int:
         """Windows that were finished; `now` in nanoseconds. None that end after `until` are begun."""
-        self._catalog.look()
-        files = self._catalog.files
+        self._deliver(told)
         before = self.state.windows
-        starts = sorted({start for held in files.values() for start in held})
+        with closing(Catalog(self._spec, self._places.root, self.state.through or 0)) as self._catalog:
+            self._catalog.look()
+            self._catalog.settle(self.state.seen, self.state.through or 0)
+            self._run_ready(now, until, told)
+        return self.state.windows - before
+
+    def _run_ready(self, now: int, until: int | None, told: Callable[[Segment], None]) -> None:
+        starts = sorted({start for held in self._catalog.files.values() for start in held})
         ready = self._spec.temporal.ready_through(now)
         ready = ready if until is None else min(ready, self._spec.temporal.start_of(until))
         if self.state.through is None:
             if not starts and self._spec.start_at == "earliest":
-                return 0
+                return
             first = self._spec.first_start(starts[0] if starts else now, now)
             if self._spec.start_at == "now":
                 self._commit([], first, first, told)  # the next run is at another time
@@ -66,14 +73,15 @@ class WindowRun:
             first = self.state.through
             self._take_late(first, told)
         self._finish([start for start in starts if first <= start < ready], first, ready, told)
-        return self.state.windows - before
 
     def _finish(self, starts: list[int], first: int, ready: int, told: Callable[[Segment], None]) -> None:
         size = self._spec.temporal.granularity
         pending = iter(starts)
+        holding = self._holding()
         while chunk := list(islice(pending, SEGMENT)):
             through = chunk[-1] + size if chunk[-1] != starts[-1] else ready
-            wanted = [Wanted(start, self._holding(start)) for start in chunk]
+            sources = self._catalog.sources({name for start in chunk for name in holding[start]})
+            wanted = [Wanted(start, tuple(sources[name] for name in holding[start])) for start in chunk]
             self._commit(wanted, first, through, told)
             first = through
         if first < ready:
@@ -83,10 +91,10 @@ class WindowRun:
         held = self._catalog.files.items()
         seen = sorted(name for name, starts in held if name not in self.state.seen and min(starts, default=0) < through)
         segment = Segment(
-            first=first, through=through, windows=self._run(wanted), seen=tuple(seen), digests=self._spec.digests
-        )
-        self.state.commit(segment)
-        told(segment)
+            first=first, through=through, windows=self._run(wanted), seen=tuple(seen), digests=self._spec.digests,
+            deliver=self._spec.endpoint is not None,
+        )  # fmt: skip
+        self._put(segment, told)
 
     def _take_late(self, through: int, told: Callable[[Segment], None]) -> None:
         """Files that came after their windows were finished, by policy; they are late for those windows only."""
@@ -104,21 +112,52 @@ class WindowRun:
             raise DataError(message, code="window.late-file", where=next(iter(late)), hint=hint)
         wanted: list[Wanted] = []
         if self._spec.late_files == "emit":
+            sources = self._catalog.sources(late)
             for number, (name, starts) in enumerate(late.items(), self.state.late_files + 1):
-                wanted += [Wanted(start, (name,), number) for start in starts]
+                wanted += [Wanted(start, (sources[name],), number) for start in starts]
         segment = Segment(
             first=through, through=through, windows=self._run(wanted), seen=tuple(late), late_files=len(late),
-            late_rows=rows, digests=self._spec.digests,
+            late_rows=rows, digests=self._spec.digests, deliver=self._spec.endpoint is not None,
         )  # fmt: skip
+        self._put(segment, told)
+
+    def _put(self, segment: Segment, told: Callable[[Segment], None]) -> None:
         self.state.commit(segment)
+        self._catalog.settle(self.state.seen, segment.through)
         told(segment)
+        self._deliver(told)
+
+    def _deliver(self, told: Callable[[Segment], None]) -> None:
+        """Sends what waits for it; what was sent is written down in any case."""
+        endpoint, sent, rejected = self._spec.endpoint, [], 0
+        if endpoint is None or self.state.through is None:
+            return
+        try:
+            for name, done in list(self.state.waiting.items()):
+                if name.endswith(SENT):
+                    key = f"{self._spec.name}/{done.start}/{name}"
+                    rejected += endpoint.send(name, self._spec.out.read(name), key)
+                    reached(DELIVERED)
+                sent.append(name)
+        finally:
+            if sent:
+                through = self.state.through
+                segment = Segment(first=through, through=through, delivered=tuple(sent), rejected=rejected)
+                self.state.commit(segment)
+                told(segment)
 
     def _run(self, wanted: list[Wanted]) -> tuple[Done, ...]:
-        units = [Unit(self._spec, tuple(wanted[n : n + UNIT])) for n in range(0, len(wanted), UNIT)]
+        size = min(UNIT, max(1, len(wanted) // UNITS))
+        units = [Unit(self._spec, tuple(wanted[n : n + size])) for n in range(0, len(wanted), size)]
         return tuple(done for several in self._runner(units) for done in several) if units else ()
 
-    def _holding(self, start: int) -> tuple[str, ...]:
-        return tuple(name for name, starts in self._catalog.files.items() if start in starts)
+    def _holding(self) -> dict[int, list[str]]:
+        """Files by window."""
+        found: dict[int, list[str]] = {}
+        for name, starts in self._catalog.files.items():
+            for start in starts:
+                found.setdefault(start, []).append(name)
+        return found
 
 
 def locked(places: Places, name: str) -> AbstractContextManager[None]:

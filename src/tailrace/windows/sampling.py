@@ -28,6 +28,8 @@ class Sampling:
     "`one`: a weight that is not finite and positive counts as 1; `drop`: its item is left out; `fail`: it is an error."
     uniform: bool = False
     "Do all weights count as 1?"
+    counted: bool = False
+    "Is there a function `wrs_invalid` that sees what counts as 1 though it was given?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +135,7 @@ def _ranked(call: Call, sampling: Sampling, dialect: Dialect, add: Callable[[str
     one = dialect.double.format(a="1")
     given = one if sampling.uniform else add("given", f"TRY_CAST({call.weight} AS DOUBLE)")
     valid = f"({given} > 0 AND {given} < {dialect.infinity})"
-    otherwise = one
+    otherwise = f"CASE WHEN {given} IS NULL THEN {one} ELSE wrs_invalid({given}) END" if sampling.counted else one
     if sampling.invalid_weight == "drop":
         otherwise = "NULL"
     elif sampling.invalid_weight == "fail":

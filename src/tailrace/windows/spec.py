@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from tailrace.config.attributes import Attrs, moment
 from tailrace.config.declare_live import WINDOW
 from tailrace.config.functions import duration
-from tailrace.config.model import OtherBlock
+from tailrace.config.model import ConnectionSpec, OtherBlock
 from tailrace.core.errors import ConfigError
-from tailrace.lake.place import LocalPlace, Place
+from tailrace.lake.located import place_at
+from tailrace.lake.place import Place
 from tailrace.windows.asking import nanoseconds
+from tailrace.windows.delivery import Endpoint
 from tailrace.windows.sampling import Sampling
 
+DELIVERABLE = ("otlp_proto", "otlp_json")
+"Forms that an OTLP/HTTP address takes."
 _WAITS = ("processing_delay", "max_clock_drift", "max_file_duration")
 
 
@@ -41,7 +47,7 @@ class WindowSpec:
 
     name: str
     base: Place
-    out: LocalPlace
+    out: Place
     form: str
     query: str
     temporal: Temporal
@@ -55,6 +61,10 @@ class WindowSpec:
     sample_size: int
     batch_size: int
     check_interval: float
+    endpoint: Endpoint | None = None
+    engine: str = "auto"
+    target_partitions: int = 8
+    "Tasks of a shuffle, where Spark answers."
 
     def first_start(self, earliest: int, now: int) -> int:
         """Of the first window ever."""
@@ -69,8 +79,11 @@ class WindowSpec:
         return {"query": _digest(self.query), "config": _digest(settings), "seed": str(self.sampling.seed)}
 
 
-def read_spec(block: OtherBlock) -> WindowSpec:
-    """The block with its defaults; ConfigError where it asks for what is not there yet."""
+Connected = Callable[[object], ConnectionSpec | None]
+
+
+def read_spec(block: OtherBlock, connected: Connected = lambda _: None) -> WindowSpec:
+    """The block with its defaults; `connected` finds what a reference to a connection means."""
     told = _settings(block, "", WINDOW.attributes)
     sampling = _settings(block, "sampling", WINDOW.blocks["sampling"].attributes)
     performance = _settings(block, "performance", WINDOW.blocks["performance"].attributes)
@@ -79,14 +92,16 @@ def read_spec(block: OtherBlock) -> WindowSpec:
     if not output["path"]:
         hint = 'write output { path = "/data/out" }'
         raise ConfigError("a window needs a place for its results", code="window.missing", where=where, hint=hint)
-    for what, wrong in (("engine = spark", told["engine"] == "spark"), ("otap_ipc", output["format"] == "otap_ipc")):
-        if wrong:
-            raise ConfigError(f"{what} does not work yet", code="window.not-yet", where=where, hint="leave it out")
     waits = sum((duration(str(told[name])) for name in _WAITS), timedelta())
+    base = place_at(str(told["base_uri"]), connected(told["connection"]), where)
+    out = place_at(str(output["path"]), connected(output["connection"]), where)
+    if told["engine"] == "spark" and not (base.is_local and out.is_local):
+        message, hint = "engine = spark reads and writes directories", 'write engine = "duckdb", or leave it out'
+        raise ConfigError(message, code="config.contradiction", where=where, hint=hint)
     return WindowSpec(
         name=block.name,
-        base=_local(str(told["base_uri"]), where),
-        out=_local(str(output["path"]), where),
+        base=base,
+        out=out,
         form=str(output["format"]),
         query=str(told["query"]),
         temporal=Temporal(_nanos(duration(str(told["window_granularity"]))), _nanos(waits)),
@@ -100,7 +115,24 @@ def read_spec(block: OtherBlock) -> WindowSpec:
         sample_size=int(sampling["sample_size"]),
         batch_size=min(int(performance["batch_size"]), 65_535),
         check_interval=duration(str(told["check_interval"])).total_seconds(),
+        endpoint=_endpoint(output, where),
+        engine=str(told["engine"]),
+        target_partitions=int(performance["target_partitions"]),
     )
+
+
+def _endpoint(output: dict[str, Any], where: str) -> Endpoint | None:
+    url = output["endpoint"]
+    if not url:
+        return None
+    if output["format"] not in DELIVERABLE:
+        message, hint = f"'{output['format']}' is not what OTLP is", f"write format = {' or '.join(DELIVERABLE)}"
+        raise ConfigError(message, code="config.contradiction", where=where, hint=hint)
+    if urlsplit(str(url)).scheme not in ("http", "https"):
+        message, hint = f"'{url}' is no address of OTLP/HTTP", "write http://localhost:4318"
+        raise ConfigError(message, code="config.wrong-value", where=where, hint=hint)
+    headers = output["headers"] or {}
+    return Endpoint(str(url), tuple((name, str(value)) for name, value in headers.items()))
 
 
 def _sampling(told: dict[str, Any]) -> Sampling:
@@ -111,18 +143,6 @@ def _sampling(told: dict[str, Any]) -> Sampling:
 def _settings(block: OtherBlock, inner: str, declared: Attrs) -> dict[str, Any]:
     found = next((b.args for b in block.blocks if b.kind == inner), {}) if inner else block.args
     return {name: found.get(name, attr.default) for name, attr in declared.items()}
-
-
-def _local(address: str, where: str) -> LocalPlace:
-    from tailrace.lake.located import place_at
-
-    place = place_at(address, None, where)
-    if not isinstance(place, LocalPlace):
-        hint = "name a directory of this machine"
-        raise ConfigError(
-            f"'{address}': windows read and write directories", code="window.not-yet", where=where, hint=hint
-        )
-    return place
 
 
 def _nanos(span: timedelta) -> int:

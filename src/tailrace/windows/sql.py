@@ -56,8 +56,22 @@ def rewritten(
             call.replace(call.expressions[0])
     if not ordered and not tree.args.get("limit"):
         tree.set("order", None)
-    texts = dict(_sampled(tree, dialect, sampling or Sampling()))
-    text = tree.sql(engine, comments=False)
+    return _written(tree, dialect, sampling or Sampling(), of_partitions=True)
+
+
+def sampled(query: str, engine: str = "duckdb", seed: int = 0) -> str:
+    """A query over any tables, with its samples drawn by the engine; without any, the text as it is.
+
+    Ids are unique by themselves here, as `tp_id` is: no partition has to be named.
+    """
+    if SAMPLER not in query.lower():
+        return query
+    return _written(_parsed(query), DIALECTS[engine], Sampling(seed), of_partitions=False)
+
+
+def _written(tree: exp.Query, dialect: Dialect, sampling: Sampling, *, of_partitions: bool) -> str:
+    texts = dict(_sampled(tree, dialect, sampling, of_partitions))
+    text = tree.sql(dialect.name, comments=False)
     # What a call samples from may hold another call.
     while _TOKENS.search(text):
         text = _TOKENS.sub(lambda found: texts[found[0]], text)
@@ -100,7 +114,7 @@ def _fill_marks(tree: exp.Query, values: Mapping[str, int]) -> None:
         mark.replace(exp.Literal.number(values[name]))
 
 
-def _sampled(tree: exp.Query, dialect: Dialect, sampling: Sampling) -> Iterator[tuple[str, str]]:
+def _sampled(tree: exp.Query, dialect: Dialect, sampling: Sampling, of_partitions: bool) -> Iterator[tuple[str, str]]:
     """Puts a name in place of every call, and gives what is to stand there.
 
     sqlglot would drop the third argument of `min_by`; hence text, once the rest is written.
@@ -113,6 +127,8 @@ def _sampled(tree: exp.Query, dialect: Dialect, sampling: Sampling) -> Iterator[
             raise _refused(message, "put the join into a WITH, and sample from that")
         window = node.parent if isinstance(node.parent, exp.Window) else None
         call = _call(number, node, select, window, dialect)
+        if call.part_id is None and of_partitions:
+            raise _refused(f"{SAMPLER} has to know {PART_ID}: ids are unique within it only", f"write {_HINT}")
         source, widened_source = select.args["from_"].this, _TOKEN.format(f"{number}_input")
         rows = exp.select("*").from_(source)
         rows.set("where", select.args.pop("where", None))
@@ -136,8 +152,6 @@ def _call(number: int, node: exp.Anonymous, select: exp.Select, window: exp.Wind
     groups = window.args.get("partition_by") if window else getattr(select.args.get("group"), "expressions", [])
     part = next((text for name, text in fields if name == PART_ID), None)
     part = part or next((_text(g, dialect) for g in groups or [] if _name(g, 0) == PART_ID), None)
-    if part is None:
-        raise _refused(f"{SAMPLER} has to know {PART_ID}: ids are unique within it only", f"write {_HINT}")
     return Call(number, fields, _text(_value(members[-1]), dialect), part, int(size.this))
 
 

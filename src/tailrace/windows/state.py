@@ -7,16 +7,21 @@ too. A segment also names the files that were looked at, so that one which comes
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import msgspec
 
 from tailrace.core.errors import LakeError
-from tailrace.lake.place import LocalPlace
+from tailrace.lake.place import LocalPlace, Place
 from tailrace.lake.steps import reached
 
 STEPS = ("window-staged", "segment-staged", "window-committed", "window-published")
 "Where a run can die."
+DELIVERED = "window-delivered"
+"Where one that delivers can die besides."
+FOLD, FOLDED = 64, "folded"
+"After so many segments their sum is kept under this name, and they are not read again."
 STAGED = "_staged"
 "Directory beside the results: what is written and not yet theirs."
 
@@ -43,6 +48,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     selected: int = 0
     undated: int = 0
     unresolved: int = 0
+    invalid_weights: int = 0
+    "Weights that were given and counted as 1; where Spark answers they are not counted."
     bytes: int = 0
     seconds: float = 0.0
 
@@ -57,6 +64,12 @@ class Segment(msgspec.Struct, frozen=True, kw_only=True):
     late_files: int = 0
     late_rows: int = 0
     digests: dict[str, str] = {}
+    deliver: bool = False
+    "Are results to be delivered as well?"
+    delivered: tuple[str, ...] = ()
+    "Names of results of this or earlier segments that were."
+    rejected: int = 0
+    "Logs of theirs that the other side has not taken."
 
 
 @dataclass(slots=True)
@@ -64,7 +77,7 @@ class State:
     """All segments together."""
 
     place: LocalPlace
-    out: LocalPlace
+    out: Place
     segments: int = 0
     through: int | None = None
     first: int | None = None
@@ -76,14 +89,32 @@ class State:
     selected: int = 0
     unresolved: int = 0
     undated: int = 0
+    rejected: int = 0
+    waiting: dict[str, Done] = field(default_factory=dict)
+    "Results that are to be delivered, and their windows."
     last: Segment | None = None
 
     @classmethod
-    def read(cls, place: LocalPlace, out: LocalPlace) -> State:
+    def read(cls, place: LocalPlace, out: Place) -> State:
         state = cls(place, out)
-        for name in place.names():
+        state._unfold()
+        for name in place.names(after=_named(state.segments)):
             state._take(msgspec.json.decode(place.read(name), type=Segment))
         return state
+
+    def _unfold(self) -> None:
+        """What earlier segments amount to, unless they are not these."""
+        try:
+            told = msgspec.json.decode(self.place.read(f"{FOLDED}/{FOLDED}.json"), type=_Folded)
+        except (FileNotFoundError, NotADirectoryError, msgspec.DecodeError):
+            return
+        if self.place.names(after=_named(told.segments - 1))[:1] == [_named(told.segments)]:
+            for name in told.__struct_fields__:
+                setattr(self, name, getattr(told, name))
+
+    def _fold(self) -> None:
+        told = _Folded(**{name: getattr(self, name) for name in _Folded.__struct_fields__})
+        self.place.put(f"{FOLDED}/{FOLDED}.json", msgspec.json.encode(told), "fold")
 
     def _take(self, segment: Segment) -> None:
         self.segments += 1
@@ -92,21 +123,28 @@ class State:
         self.seen.update(segment.seen)
         self.late_files += segment.late_files
         self.late_rows += segment.late_rows
+        self.rejected += segment.rejected
+        for name in segment.delivered:
+            self.waiting.pop(name, None)
         for done in segment.windows:
             self.windows += not done.late
+            if segment.deliver:
+                self.waiting |= {output.final: done for output in done.outputs}
             for name in ("logs", "selected", "unresolved", "undated"):
                 setattr(self, name, getattr(self, name) + getattr(done, name))
 
     def commit(self, segment: Segment) -> None:
         """The segment holds from now on; its results get their names."""
         reached("window-staged")
-        name = f"{self.segments + 1:012d}.json"
+        name = _named(self.segments + 1)
         if not self.place.put_if_absent(name, msgspec.json.encode(segment), str(os.getpid())):
             hint = "let one process at a time run a window"
             raise LakeError("another run has finished windows", code="window.lost", where=str(self.place), hint=hint)
         reached("window-committed")
         self._take(segment)
         self.publish()
+        if self.segments % FOLD == 0:
+            self._fold()
 
     def publish(self) -> None:
         """Gives results of the last segment their names, and clears away what is nobody's.
@@ -115,9 +153,48 @@ class State:
         """
         for done in self.last.windows if self.last else ():
             for output in done.outputs:
-                staged, final = self.out.path / output.staged, self.out.path / output.final
-                if staged.exists():
-                    final.parent.mkdir(parents=True, exist_ok=True)
-                    os.replace(staged, final)
+                if _moved(self.out, output):
                     reached("window-published")
         (self.out / STAGED).clear()
+
+
+class _Folded(msgspec.Struct, kw_only=True):
+    """What a number of segments amount to; all fields are those of the state."""
+
+    segments: int
+    through: int | None
+    first: int | None
+    seen: set[str]
+    late_files: int
+    late_rows: int
+    windows: int
+    logs: int
+    selected: int
+    unresolved: int
+    undated: int
+    rejected: int
+    waiting: dict[str, Done]
+
+
+def _named(number: int) -> str:
+    return f"{number:012d}.json"
+
+
+def _moved(out: Place, output: Output) -> bool:
+    """False where it has its name already."""
+    if isinstance(out, LocalPlace):
+        staged, final = out.path / output.staged, out.path / output.final
+        if not staged.exists():
+            return False
+        final.parent.mkdir(parents=True, exist_ok=True)
+        os.replace(staged, final)
+        return True
+    from tailrace.lake.object_place import ObjectPlace, answered
+
+    assert isinstance(out, ObjectPlace)
+    import obstore
+
+    with suppress(FileNotFoundError), answered(out.address(output.final)):
+        obstore.copy(out.store, out.key(output.staged), out.key(output.final))
+        return True
+    return False

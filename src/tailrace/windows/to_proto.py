@@ -88,8 +88,12 @@ def _attributes(number: int, table: pa.Table, offsets: Offsets) -> pa.Array:
 
 def _filled(values: pa.Array) -> pa.Array:
     """Values that say something; zero and nothing are left out."""
+    if values.null_count == len(values):
+        return values
     if pa.types.is_string(values.type) or pa.types.is_binary(values.type):
         said = pc.greater(pc.binary_length(values), 0)
     else:
         said = pc.not_equal(values, pa.scalar(0, values.type))
+    if said.true_count == len(values):
+        return values
     return pc.if_else(said.fill_null(False), values, pa.scalar(None, values.type))

@@ -15,16 +15,14 @@ from tailrace.formats.base import Bad
 from tailrace.lake.place import LocalPlace, Place
 from tailrace.windows.batches import LARGEST_BATCH, batches
 from tailrace.windows.files import new_name
+from tailrace.windows.forms import FORMS
 from tailrace.windows.ingest import read_file
 from tailrace.windows.reading import read_parts
 from tailrace.windows.schema import Tables
-from tailrace.windows.to_json import lines
-from tailrace.windows.to_proto import messages
 from tailrace.windows.writer import OtapWriter
 
 REFUSED = "_refused"
 "Directory beside the tables: records that are in none of them, with the reason."
-FORMS = {"otlp_proto": ".pb", "otlp_json": ".jsonl", "otap_parquet": ""}
 Told = Callable[[str], None]
 
 
@@ -99,7 +97,7 @@ def export_tables(base: Place, out: Path, form: str, limit: int = LARGEST_BATCH)
         done.files = len(writer.files)
         done.bytes = sum((out / name).stat().st_size for name in writer.files)
         return done
-    write = lines if form == "otlp_json" else messages
+    _, write = FORMS[form]
     staged = out.with_name(f"{out.name}.tmp")
     staged.parent.mkdir(parents=True, exist_ok=True)
     with staged.open("wb") as file:

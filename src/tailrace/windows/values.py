@@ -116,11 +116,19 @@ def json_values(columns: Columns) -> pa.Array:
 
 
 def _active(columns: Columns, code: int, name: str, zero: object) -> pa.Array:
-    return _only(columns["type"], code, columns[name].fill_null(pa.scalar(zero, columns[name].type)))
+    values = columns[name]
+    if values.null_count:
+        values = values.fill_null(pa.scalar(zero, values.type))
+    return _only(columns["type"], code, values)
 
 
 def _only(types: pa.Array, code: int, values: pa.Array) -> pa.Array:
     chosen = pc.equal(types, pa.scalar(code, pa.uint8())).fill_null(False)
+    count = chosen.true_count
+    if count == 0:
+        return pa.nulls(len(values), values.type)
+    if count == len(chosen):
+        return values
     return pc.if_else(chosen, values, pa.scalar(None, values.type))
 
 
@@ -141,6 +149,8 @@ def _base64(values: pa.Array) -> pa.Array:
 
 
 def _unserialised(columns: Columns, write: Callable[[object], bytes]) -> pa.Array:
+    if columns["ser"].null_count == len(columns["ser"]):
+        return pa.nulls(len(columns["ser"]), pa.binary())
     types = columns["type"].fill_null(schema.EMPTY)
     nested = pc.is_in(types, pa.array([schema.MAP, schema.SLICE], pa.uint8()))
     values = pc.if_else(nested, columns["ser"], pa.scalar(None, pa.binary()))

@@ -16,7 +16,18 @@ _NOTHING = pa.scalar(b"", pa.binary())
 
 def concatenated(*parts: pa.Array | pa.Scalar) -> pa.Array:
     """The parts of each message behind each other; what is null adds nothing."""
-    return pc.binary_join_element_wise(*parts, _NOTHING, null_handling="replace", null_replacement=b"")
+    told = [part for part in parts if isinstance(part, pa.Scalar) or not is_nothing(part)]
+    if not told:
+        return pa.repeat(_NOTHING, len(parts[0]))
+    if len(told) == 1 and not told[0].null_count:
+        return told[0]
+    return pc.binary_join_element_wise(*told, _NOTHING, null_handling="replace", null_replacement=b"")
+
+
+def is_nothing(values: pa.Array) -> bool:
+    """Is there no value at all? Most columns of most batches have none, and cost nothing then."""
+    found: bool = values.null_count == len(values)
+    return found
 
 
 def gathered(parts: pa.Array, offsets: npt.NDArray[np.int64]) -> pa.Array:
@@ -27,6 +38,8 @@ def gathered(parts: pa.Array, offsets: npt.NDArray[np.int64]) -> pa.Array:
 
 def spans(number: int, bodies: pa.Array) -> pa.Array:
     """Fields of bytes; none where the body is null."""
+    if is_nothing(bodies):
+        return pa.nulls(len(bodies), pa.binary())
     bodies = bodies.cast(pa.binary())
     sizes = varints(pc.binary_length(bodies).fill_null(0).to_numpy(zero_copy_only=False))
     return _or_null(concatenated(_tag(number, SPAN), sizes, bodies), bodies)
@@ -34,6 +47,8 @@ def spans(number: int, bodies: pa.Array) -> pa.Array:
 
 def numbers(number: int, values: pa.Array) -> pa.Array:
     """Fields of variable length; none where the value is null."""
+    if is_nothing(values):
+        return pa.nulls(len(values), pa.binary())
     plain = _integers(values)
     return _or_null(concatenated(_tag(number, VARINT), varints(plain)), values)
 
@@ -48,6 +63,8 @@ def fixed32(number: int, values: pa.Array) -> pa.Array:
 
 
 def _fixed(number: int, wire: int, values: pa.Array, width: int) -> pa.Array:
+    if is_nothing(values):
+        return pa.nulls(len(values), pa.binary())
     plain = values.fill_null(0).to_numpy(zero_copy_only=False)
     data = np.ascontiguousarray(plain).view(np.uint8)
     offsets = np.arange(len(plain) + 1, dtype=np.int32) * np.int32(width)

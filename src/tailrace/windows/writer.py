@@ -24,8 +24,11 @@ _UNDER_WAY = "#1"
 class OtapWriter:
     """One writer owns a partition; a new one begins where ids would not fit in 32 bits."""
 
-    def __init__(self, base: Place, *, rows_per_file: int = ROWS_PER_FILE, part_id: str | None = None) -> None:
+    def __init__(
+        self, base: Place, *, rows_per_file: int = ROWS_PER_FILE, part_id: str | None = None, compression: str = "zstd"
+    ) -> None:
         self._base = base
+        self._compression = compression
         self._rows_per_file = rows_per_file
         self.part_id = part_id or str(uuid.uuid4())
         self._next_id = 0
@@ -78,19 +81,20 @@ class OtapWriter:
     def _file(self, table: str) -> _File:
         if table not in self._open:
             name = f"{directory(table, self.part_id)}/{new_name()}"
-            self._open[table] = _File(self._base, name, SCHEMAS[table], self.part_id)
+            self._open[table] = _File(self._base, name, SCHEMAS[table], self.part_id, self._compression)
         return self._open[table]
 
 
 class _File:
     """A file that shows itself when it is whole."""
 
-    def __init__(self, base: Place, name: str, schema: pa.Schema, part_id: str) -> None:
+    def __init__(self, base: Place, name: str, schema: pa.Schema, part_id: str, compression: str) -> None:
         self._name = name
         self._local = base.path / name if isinstance(base, LocalPlace) else None
         # In a bucket an object is there as a whole or not at all.
         self._draft: Draft = base.create(name + _UNDER_WAY if self._local else name)
-        self._writer = pq.ParquetWriter(self._draft.path, schema, compression="zstd", compression_level=1)
+        level = 1 if compression == "zstd" else None
+        self._writer = pq.ParquetWriter(self._draft.path, schema, compression=compression, compression_level=level)
         self._writer.add_key_value_metadata({IDS.decode(): "partition", PART_ID: part_id})
 
     def write(self, table: pa.Table) -> None:

@@ -1,0 +1,57 @@
+"""Results of one window, under names that nobody else has: nobody sees them before a segment names them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tailrace.windows.batches import batches
+from tailrace.windows.forms import FORMS
+from tailrace.windows.schema import Tables
+from tailrace.windows.spec import WindowSpec
+from tailrace.windows.state import STAGED, Output
+from tailrace.windows.writer import OtapWriter
+
+
+class Staged:
+    """What a window has written so far."""
+
+    def __init__(self, spec: WindowSpec, name: str) -> None:
+        self._spec, self._name = spec, name
+        self._folder = f"{STAGED}/{uuid.uuid4().hex}"
+        self.outputs: list[Output] = []
+        self.bytes = 0
+
+    def rows(self, answer: pa.Table) -> None:
+        """The answer as it is."""
+        self._write(".parquet", lambda path: pq.write_table(answer, path, compression="zstd"))
+
+    def logs(self, tables: Tables) -> None:
+        """The logs that it selects."""
+        limit = self._spec.batch_size
+        if self._spec.form == "otap_parquet":
+            with OtapWriter(self._spec.out / self._folder) as writer:
+                for batch in batches(tables, limit):
+                    writer.write(batch)
+            # Attributes come before their logs, here as in a writer.
+            self.outputs = [Output(f"{self._folder}/{name}", name) for name in writer.files]
+            self.bytes = sum(self._spec.out.size(output.staged) for output in self.outputs)
+            return
+        suffix, write = FORMS[self._spec.form]
+
+        def put(path: str) -> None:
+            with open(path, "wb") as file:
+                file.writelines(write(tables, limit))
+
+        self._write(suffix, put)
+
+    def _write(self, suffix: str, put: Callable[[str], None]) -> None:
+        output = Output(f"{self._folder}/{self._name}{suffix}", self._name + suffix)
+        draft = self._spec.out.create(output.staged)
+        put(draft.path)
+        self.bytes += draft.close()
+        draft.wait()
+        self.outputs.append(output)
