@@ -70,9 +70,15 @@ def test_a_worker_is_killed(home, world, logs):
 
 
 def test_the_jvm_is_killed(home, world, logs):
+    readers: list[int] = []
     with killed_afterwards(home.start("collect")) as process:
-        wait_for(lambda: home.readers(logs / "large.log") or process.poll() is not None)
+        wait_for(lambda: readers.extend(home.readers(logs / "large.log")) or readers or process.poll() is not None)
+        # It must not be done before the JVM is found among all processes.
+        for reader in readers:
+            os.kill(reader, signal.SIGSTOP)
         os.kill(home.jvm(), signal.SIGKILL)
+        for reader in readers:
+            os.kill(reader, signal.SIGCONT)
         done = ended(process)
     assert done.code == 5, done
     assert "Spark's JVM was killed or crashed" in done.err

@@ -70,6 +70,7 @@ def test_neither_cache_nor_log_nor_the_users_home_can_be_written(home: Home, log
     assert not list((home.path / "logs").iterdir())
 
 
+@pytest.mark.slow
 def test_cache_and_log_are_full(home: Home, logs: Path, tmp_path: Path) -> None:
     home.configure(WEB.replace("LOGS", str(logs)))
     with small_disk(tmp_path / "cache", "64k") as cache, small_disk(home.path / "logs", "64k") as log:

@@ -27,13 +27,21 @@ _LOCK = ".lock"
 
 
 class Cache:
-    """One process's view of it. `announce` is told of what is about to be fetched: files and bytes."""
+    """One process's view of it.
+
+    `announce` is told of what is about to be fetched, files and bytes; `proceed` is called after each, and may raise.
+    """
 
     def __init__(
-        self, limit: int, directory: Path | None = None, announce: Callable[[int, int], None] | None = None
+        self,
+        limit: int,
+        directory: Path | None = None,
+        announce: Callable[[int, int], None] | None = None,
+        proceed: Callable[[], None] = lambda: None,
     ) -> None:
         root = directory or cache_directory() / "lake"
         self._pool, self._sessions, self._limit, self._announce = root / "files", root / "sessions", limit, announce
+        self._proceed = proceed
         self._own: Path | None = None
 
     def at_hand(self, place: Place, files: Sequence[tuple[str, int | None]]) -> list[str]:
@@ -101,6 +109,7 @@ class Cache:
             try:
                 for each in as_completed([pool.submit(self._fetch, place, *one) for one in wanted]):
                     each.result()
+                    self._proceed()
             except BaseException:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise

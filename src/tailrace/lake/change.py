@@ -37,7 +37,7 @@ class Change:
     brought_back: Sequence[DataFile] = ()
     "Files of an earlier version that are to be seen again."
     merged: Sequence[ActiveFile] = ()
-    "Files that go because `files` hold their rows, be it with another `tp_index`."
+    "Files that go because `files` hold their rows, be it with another `tp_index` or newer values."
     only: frozenset[str] | None = None
     "Paths of the files that stay; the others go. None = all stay, but for what `replace` and `cut` say."
     lifted: Sequence[str] = ()
@@ -72,6 +72,8 @@ class Committed:
     "By artifact, where there were any."
     revived: int = 0
     "Artifacts that the next run has to read again."
+    replaced: int = 0
+    "Rows stored before that went with it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,8 @@ def effect_of(change: Change, root: Place, active: Sequence[ActiveFile], ledger:
 
 def _balance(change: Change, taken: Rewritten, fresh: Thinned) -> Balance:
     if change.merged:
-        return Balance()
+        more = sum(file.rows for file in fresh.files) - sum(file.rows for file in change.merged)
+        return Balance(max(more, 0), max(-more, 0))
     if change.only is None:
         return Balance(sum(file.rows for file in fresh.files), taken.gone.total())
     # Files that come back and files that go hold many of the same rows: what is certain is the difference.

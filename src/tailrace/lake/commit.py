@@ -185,7 +185,7 @@ class PartitionWriter:
         if segment.kind == RESTORE:
             self._ledger, self._unfolded = self._intents.ledger(), []
         self._keep_fold()
-        return Committed(self.version, effect.fresh, effect.duplicates, effect.revived)
+        return Committed(self.version, effect.fresh, effect.duplicates, effect.revived, effect.balance.removed)
 
     def finish(self, *, may_write: bool = False) -> None:
         """Delete this run's files that no commit names, and its manifest.

@@ -146,6 +146,7 @@ class Compacting:
                 self._writer.leave()
                 return
             with partition_lock(*self._place, brief=True):
+                self._writer.leave_home()  # files in tiers are merged there
                 self._writer.finish(may_write=may_write)
 
     @property

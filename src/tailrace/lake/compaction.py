@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import groupby
 from typing import Any
@@ -15,7 +15,7 @@ from tailrace.core import TimeRange
 from tailrace.lake.ledger import COMPACT, REINDEX
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import Snapshot
-from tailrace.lake.table_place import elsewhere
+from tailrace.lake.table_place import elsewhere, is_elsewhere
 
 SMALL = 64 << 20
 "Bytes: a file below this is merged with others like it."
@@ -69,6 +69,8 @@ class Merge:
     "When the last of their rows were stored, in milliseconds."
     is_certain: bool = True
     "False: the files stay if it turns out that each row is where it belongs."
+    directory: str | None = None
+    "Where they rest, in a tier; None: in the workspace."
 
     @property
     def bytes(self) -> int:
@@ -111,18 +113,26 @@ def plan_compaction(
 ) -> CompactionPlan:
     """Merges of the days that the window touches, of those partitions or of all."""
     wanted = _anything if window is None else window.touches
-    merges = plan_merges(stored_files(snapshot, partitions, SMALL), wanted, rule)
+    merges = plan_merges(stored_files(snapshot, partitions, SMALL, with_tiers=True), wanted, rule)
     return CompactionPlan(snapshot, in_order(merges))
 
 
 def plan_merges(files: pa.Table, wanted: Callable[[date], bool], rule: Rule) -> list[Merge]:
-    """Of small files, day by day and index by index."""
+    """Of small files, day by day and index by index; those in a tier stay there."""
     merges: list[Merge] = []
     for (partition, index, day), found in groupby(file_rows(files), key=lambda row: row[:3]):
-        group = list(found)
-        if rule.takes([row[4] for row in group]) and wanted(day):
-            merges += (merge_of(partition, index, day, part) for part in parts(group))
+        for directory, group in _by_directory(found).items():
+            if rule.takes([row[4] for row in group]) and wanted(day):
+                merged = (merge_of(partition, index, day, part) for part in parts(group))
+                merges += (replace(merge, directory=directory) for merge in merged)
     return merges
+
+
+def _by_directory(rows: Iterable[FileRow]) -> dict[str | None, list[FileRow]]:
+    found: dict[str | None, list[FileRow]] = {}
+    for row in rows:
+        found.setdefault(row[3].rpartition("/")[0] if is_elsewhere(row[3]) else None, []).append(row)
+    return found
 
 
 def in_order(merges: Iterable[Merge]) -> tuple[Merge, ...]:
@@ -148,16 +158,23 @@ def columns_of(snapshot: Snapshot, partition: str) -> pa.Schema:
 
 
 def stored_files(
-    snapshot: Snapshot, partitions: Collection[str] | None, below: int | None = None, more: Collection[str] = ()
+    snapshot: Snapshot,
+    partitions: Collection[str] | None,
+    below: int | None = None,
+    more: Collection[str] = (),
+    *,
+    with_tiers: bool = False,
 ) -> pa.Table:
     """What the log says of files of those partitions, or of all; of those below a size, if one is given.
 
-    `more`: names of statistics, as far as there are any.
+    `more`: names of statistics, as far as there are any. `with_tiers`: also those that were moved out of the workspace.
     """
     known = snapshot.files.column_names
     files = snapshot.files.select([*FILE_COLUMNS, *(name for name in (_TIME, *more) if name in known)])
-    # A file whose rows the log does not count is none of ours; one that was moved out of the workspace stays as it is.
-    wanted = pc.and_not(pc.is_valid(files.column("rows")), elsewhere(files.column("path")))
+    # A file whose rows the log does not count is none of ours.
+    wanted = pc.is_valid(files.column("rows"))
+    if not with_tiers:
+        wanted = pc.and_not(wanted, elsewhere(files.column("path")))
     if below is not None:
         wanted = pc.and_(wanted, pc.less(files.column("size"), below))
     if partitions is not None:

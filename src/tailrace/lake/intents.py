@@ -17,7 +17,7 @@ import pyarrow as pa
 from tailrace.core.errors import LakeError
 from tailrace.lake import runs
 from tailrace.lake import segments as book
-from tailrace.lake.damage import reading_log
+from tailrace.lake.damage import LOG, reading_log
 from tailrace.lake.files import Balance
 from tailrace.lake.ledger import VOID, Ledger, Segment
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake, decode_value, encode_value
@@ -68,6 +68,12 @@ def partitions_with(lake: Lake, kind: str) -> Iterator[tuple[str, str]]:
             yield decode_value(table), decode_value(partition)
 
 
+def undecided(lake: Lake, table: str, partition: str) -> list[int]:
+    """Numbers of the intents on which the log says nothing."""
+    decided, _ = _decided(open_table(lake.table_root(table)), partition)
+    return book.segment_numbers(lake.meta("ledger", table, partition), decided)
+
+
 def decided_at(delta: DeltaTable, partition: str) -> int:
     """The last valid sequence number of a partition in the version that `delta` stands at."""
     decided, valid = _decided(delta, partition)
@@ -90,7 +96,19 @@ class Intents:
         self.root = lake.table_root(table)
         self.directory = lake.meta("ledger", table, partition)
         self._opened = time.monotonic()
+        if delta is None and not exists(self.root):
+            self._require_beginning()
         self.delta = open_or_create(lake, table, schema) if delta is None else delta
+
+    def _require_beginning(self) -> None:
+        """A ledger without a log is not one to go on with: by a new log all that it says would be refused."""
+        if book.segment_numbers(self.directory):
+            raise LakeError(
+                "the table's Delta log is gone, and its ledger is there",
+                code="lake.lost-log",
+                where=(self.root / LOG).uri,
+                hint="nothing was changed; `tailrace doctor` says what can be done",
+            )
 
     def refresh(self) -> None:
         """Move on to the latest snapshot."""

@@ -123,8 +123,13 @@ class Known(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        """Was it read, and were its rows of all times asked for?"""
-        return self.status != "failed" and self.taken_from is None and self.taken_to is None
+        """Was it read, and were its rows of all times asked for, or none left out?"""
+        return self.status != "failed" and self.has_all_times
+
+    @property
+    def has_all_times(self) -> bool:
+        """Whatever range was asked for, no row lies outside it."""
+        return (self.taken_from is None and self.taken_to is None) or self.out_of_range == 0
 
 
 class KnownFile(NamedTuple):
@@ -151,6 +156,8 @@ COMPACT = "compact"
 "Other files, the same rows: what a partition holds does not change."
 MOVE = "move"
 "The same files in another place."
+PUSH, PULL = "push", "pull"
+"Rows that another lake had: it brought them, or they were fetched from there."
 REINDEX = "reindex"
 "The same rows with another `tp_index`."
 DELETE, EXPIRE = "delete", "expire"
@@ -216,6 +223,13 @@ class Ledger:
     def left_out(self) -> pa.Table:
         """The entries of artifacts that held duplicates."""
         return self.entries.filter(pc.greater(self.entries.column("duplicates"), 0))
+
+    def cut_short(self, wanted: Iterable[str]) -> set[date | None]:
+        """Days of those artifacts that hold rows outside the range asked for, which had an end."""
+        more = pc.greater(self.entries.column("out_of_range"), 0)
+        ended = self.entries.filter(pc.and_(pc.is_valid(self.entries.column("taken_to")), more))
+        concerned = pc.is_in(keys(ended), value_set=pa.array(list(wanted), pa.string()))
+        return set(ended.column("day").filter(concerned).to_pylist())
 
     def of_days(self, first: date | None, last: date | None) -> pa.Table:
         """The entries that have rows on any of those days."""

@@ -26,6 +26,7 @@ LOCK = "lock"
 BRIEFLY = 60.0
 "Seconds that one who holds a lock for a commit alone may take."
 _PAUSE = 0.02
+_LONGEST_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,22 @@ class Holder:
 
 @contextmanager
 def partition_lock(
-    lake: Lake, table: str, partition: str, command: str, *, brief: bool = False, of: str = LOCK
+    lake: Lake,
+    table: str,
+    partition: str,
+    command: str,
+    *,
+    brief: bool = False,
+    of: str = LOCK,
+    patience: float = 0.0,
 ) -> Iterator[None]:
     """Hold the partition for the length of the block, or say at once who does; a brief holder is waited for.
 
-    `of`: another lock than that of all who change rows.
+    `of`: another lock than that of all who change rows. `patience`: seconds for which anybody is waited for.
     """
     place, name = lake.meta("locks", table, partition), f"partition {table}.{partition}"
     with ExitStack() as held:
-        _patiently(lambda: held.enter_context(_held(place, name, _holder(command, brief), of)))
+        _patiently(lambda: held.enter_context(_held(place, name, _holder(command, brief), of)), patience)
         yield
 
 
@@ -69,18 +77,20 @@ def _holder(command: str, brief: bool = False) -> Holder:
     return Holder(os.getpid(), socket.gethostname(), command, f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", brief)
 
 
-def _patiently(take: Callable[[], None]) -> None:
-    deadline = time.monotonic() + BRIEFLY
-    looks = 0
+def _patiently(take: Callable[[], None], patience: float = 0.0) -> None:
+    deadline = time.monotonic() + max(patience, BRIEFLY)
+    looks, pause = 0, _PAUSE
     while True:
         try:
             return take()
         except LockedError as error:
             # Once is not enough: between taking the lock and saying so somebody else's name may stand there.
             looks = 0 if error.brief else looks + 1
-            if looks > 1 or time.monotonic() > deadline:
+            if (looks > 1 and not patience) or time.monotonic() > deadline:
                 raise
-        time.sleep(_PAUSE)
+            if not error.brief:
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        time.sleep(pause)
 
 
 def local_lock(path: Path, name: str, command: str) -> AbstractContextManager[None]:

@@ -75,11 +75,11 @@ def _infer_gone(root: Place, rest: Iterable[ActiveFile], ledger: Ledger, taken: 
     for (head, _), rows in taken.kept.items():
         left[head] += rows
     for entry in concerned:
-        heads = _heads(entry)
+        heads = heads_of(entry)
         taken.gone[heads[0]] += max(entry.rows - sum(taken.gone[head] + left[head] for head in heads), 0)
 
 
-def _heads(entry: Entry) -> list[str]:
+def heads_of(entry: Entry) -> list[str]:
     """What the ids of its rows begin with."""
     return prefixes(pa.table({"uri": [entry.uri], "identity": [entry.key], "members": [list(entry.members)]}))
 
@@ -97,7 +97,7 @@ def after_cut(ledger: Ledger, taken: Rewritten, cut: Cut, read_again: Iterable[E
         touched &= set(keys(cut.limit).to_pylist())
     entries = []
     for before in entries_of(ledger, {*touched, *again}):
-        heads = _heads(before)
+        heads = heads_of(before)
         lost = sum(taken.gone[head] for head in heads)
         missing = {day for day in before.dates if any(gone.touches(day) for gone in absent)}
         # Whoever lifts a condition, and overwrites, has to find them as well.
@@ -130,7 +130,7 @@ def thinned(entries: Iterable[Entry], dropped: Counter[str]) -> tuple[list[Entry
     """Entries without the rows that were duplicates, and how many those are by key."""
     found, left_out = [], {}
     for entry in entries:
-        heads = _heads(entry)
+        heads = heads_of(entry)
         number = sum(dropped[head] for head in heads)
         if number:
             left_out[entry.key] = number

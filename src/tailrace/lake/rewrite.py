@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,6 +20,8 @@ from tailrace.lake.place import Place
 from tailrace.lake.predicate import Predicate
 from tailrace.lake.types import schema_fingerprint
 
+Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+"Numbers of rows in a file."
 _TOLD = timedelta(milliseconds=1)
 "Readers of the log may know times no better."
 
@@ -195,6 +198,30 @@ def copy_without(
         stats=stats_json(metadata, schema),
         fingerprint=schema_fingerprint(schema),
     )
+
+
+def without_rows(root: Place, file: ActiveFile | DataFile, rows: Rows, target: Place, path: str) -> DataFile:
+    """A file anew, there or elsewhere, without the rows of those numbers."""
+    with reading_file(root, file.path) as source:
+        goes = np.zeros(source.metadata.num_rows, bool)
+        goes[rows] = True
+        sizes = [source.metadata.row_group(n).num_rows for n in range(source.num_row_groups)]
+        marks = [pa.chunked_array([pa.array(part)]) for part in np.split(goes, np.cumsum(sizes)[:-1])]
+        return copy_without(source, marks, target, path, file)
+
+
+def marked_rows(root: Place, path: str, doomed: Sequence[Doomed]) -> Rows:
+    """Numbers of the rows of a file that any of these takes."""
+    found: list[Rows] = []
+    columns = [*dict.fromkeys(name for one in doomed for name in one.columns)]
+    with reading_file(root, path) as source:
+        start, there = 0, set(source.schema_arrow.names)
+        for group in range(source.num_row_groups):
+            rows = source.read_row_group(group, [name for name in columns if name in there])
+            marks = [one.marks(rows).to_numpy() for one in doomed]
+            found.append(np.flatnonzero(np.logical_or.reduce(marks)) + start)
+            start += rows.num_rows
+    return np.concatenate(found) if found else np.empty(0, np.int64)
 
 
 def _options_of(source: pq.ParquetFile) -> dict[str, object]:

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 
 from tailrace.lake.paths import Lake, decode_value
 from tailrace.lake.place import Place
-from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.table import exists, open_table
 from tailrace.lake.versions import Moment, open_at
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+    from tailrace.lake.rewrite import ActiveFile
 
 _RENAMED = {
     "size_bytes": "size",
@@ -83,6 +84,8 @@ def active_files(delta: DeltaTable, partition: str, days: Sequence[date] | None 
 
 def files_of(files: pa.Table, partition: str, days: Sequence[date] | None = None) -> list[ActiveFile]:
     """The same, of a snapshot's files."""
+    from tailrace.lake.rewrite import ActiveFile
+
     times = ["min.tp_timestamp", "max.tp_timestamp"]
     known = times if set(times).issubset(files.column_names) else []  # a table without files has no statistics
     files = files.select(["path", "size", "tp_partition", "tp_index", "tp_date", "rows", *known])
@@ -94,14 +97,19 @@ def files_of(files: pa.Table, partition: str, days: Sequence[date] | None = None
 
 def active_paths(delta: DeltaTable, partition: str) -> frozenset[str]:
     """Only where they lie: statistics are not unpacked."""
-    actions = pa.table(delta.get_add_actions(flatten=False))
+    actions = _actions(delta, flatten=False)
     owners = pc.struct_field(actions.column("partition"), "tp_partition")
     paths = actions.column("path").filter(pc.equal(owners, partition)).to_pylist()
     return frozenset(unquote(path) if "%" in path else path for path in paths)
 
 
+def _actions(delta: DeltaTable, flatten: bool) -> pa.Table:
+    # `pa.table` would import pandas, where there is one, to see whether it is given something of its kind.
+    return pa.RecordBatchReader.from_stream(delta.get_add_actions(flatten=flatten)).read_all()
+
+
 def _add_actions(delta: DeltaTable) -> pa.Table:
-    actions = pa.table(delta.get_add_actions(flatten=True))
+    actions = _actions(delta, flatten=True)
     # The log holds URL-encoded paths; on disk they are as `paths.encode_value` wrote them.
     paths = [unquote(p) if "%" in p else p for p in actions.column("path").to_pylist()]
     actions = actions.set_column(0, "path", pa.array(paths, pa.string()))

@@ -14,6 +14,7 @@ _NAMES = {
     pa.int16(): "SMALLINT",
     pa.int32(): "INTEGER",
     pa.int64(): "BIGINT",
+    pa.uint64(): "UBIGINT",
     pa.float32(): "FLOAT",
     pa.float64(): "DOUBLE",
     pa.date32(): "DATE",

@@ -10,6 +10,8 @@ MERGING = ("files-merged", "merge-run-given-up")
 "Those of a compaction alone."
 MOVING = ("tier-linked", "files-moved")
 "Those of a move between tiers alone."
+HANDING = ("day-compared", "day-copied")
+"Those of a push or pull alone."
 UPKEEP = ("files-vacuumed", "quarantine-vacuumed", "log-checkpointed", "log-shortened")
 "Those of a vacuum, and of deleting for good: nothing is declared or committed there."
 SPOOLING = ("spool-written", "spool-synced", "segment-synced", "segment-renamed", "tail-cut")
@@ -25,6 +27,8 @@ SINKING = (
     "fold-marked",
 )
 "Those of a sink, from segments to files."
+TABLING = ("partition-planned", "partition-written", "fold-staged")
+"Those of a sink of OTAP tables."
 STEPS = (
     "object-staged",
     "manifest-written",

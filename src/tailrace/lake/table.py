@@ -25,7 +25,8 @@ ATTEMPTS = 20
 _PROPERTIES: dict[str, str | None] = {
     "delta.logRetentionDuration": UNDO_RETENTION,
     "delta.deletedFileRetentionDuration": UNDO_RETENTION,
-    "delta.checkpointInterval": "50",
+    # Whoever opens the table reads every commit since, each in a thread of its own, which delta-rs keeps for a while.
+    "delta.checkpointInterval": "20",
     # Readers look at the first 32 columns otherwise, and `tp_timestamp` stands behind a table's own columns.
     "delta.dataSkippingNumIndexedCols": "-1",
 }

@@ -146,6 +146,21 @@ class TablePlace(Place):
         place, inner = self.of(name)
         return place.size(inner)
 
+    def sizes(self, names: Iterable[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for place, inner in self._by_place(names).items():
+            there = place.sizes(inner)
+            found |= {inner[name]: size for name, size in there.items()}
+        return found
+
+    def _by_place(self, names: Iterable[str]) -> dict[Place, dict[str, str]]:
+        """By place, what each file is called there, and here."""
+        found: dict[Place, dict[str, str]] = {}
+        for name in names:
+            place, inner = self.of(name)
+            found.setdefault(place, {})[inner] = name
+        return found
+
     # Small objects, and deleting
 
     def read(self, name: str) -> bytes:
@@ -159,10 +174,7 @@ class TablePlace(Place):
         return self.home.put_if_absent(name, data, owner)
 
     def delete(self, names: Iterable[str]) -> None:
-        found: dict[Place, list[str]] = {}
-        for place, inner in map(self.of, names):
-            found.setdefault(place, []).append(inner)
-        for place, some in found.items():
+        for place, some in self._by_place(names).items():
             place.delete(some)
 
     def clear_staged(self) -> None:

@@ -40,8 +40,8 @@ class Commit:
     version: int
     at: datetime
     kind: str
-    """`collect`, `delete`, `expire`, `reset`, `restore`, `replay`, `purge`, `compact`, `reindex`, `move`, `lift`,
-    `settle`; `void`: recovery refused it."""
+    """`collect`, `delete`, `expire`, `reset`, `restore`, `replay`, `purge`, `compact`, `reindex`, `move`, `push`,
+    `pull`, `lift`, `settle`; `void`: recovery refused it."""
     artifacts: int
     files: int
     "Data files that it added."

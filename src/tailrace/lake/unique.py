@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,13 +19,12 @@ from tailrace.lake.damage import reading_file
 from tailrace.lake.files import DataFile
 from tailrace.lake.identity import PREFIX_LENGTH
 from tailrace.lake.place import Place
-from tailrace.lake.rewrite import ActiveFile, copy_without
+from tailrace.lake.rewrite import ActiveFile, Rows, without_rows
 
 if TYPE_CHECKING:
     import duckdb
 
 File = TypeVar("File", DataFile, ActiveFile, DataFile | ActiveFile)
-Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
 DAY = timedelta(days=1)
 MEMORY = "512MB"
 "Beyond it DuckDB works on disk."
@@ -68,8 +66,8 @@ def without_duplicates(
     beside = _with_key(root, (file for file in stored if file.day in near), key)
     if not keyed:
         return Thinned(list(fresh))
-    with _connected() as (con, folder):
-        search = _Search(con, key, _scan(root, keyed, key, folder), _scan(root, beside, key, folder))
+    with connected() as (con, folder):
+        search = _Search(con, key, scan(root, keyed, key, folder), scan(root, beside, key, folder))
         if not search.has_suspects():
             return Thinned(list(fresh))
         search.find_losers()
@@ -94,10 +92,10 @@ def vanished_days(
     parts = ", ".join(f"{_quoted(name)} AS k{n}" for n, name in enumerate(key.columns))
     same = " AND ".join(f"gone.k{n} = {{0}}.k{n}" for n in range(len(key.columns)))
     window = key.window // timedelta(microseconds=1)
-    with _connected() as (con, folder):
-        all_gone = _scan(root, before, key, folder)
+    with connected() as (con, folder):
+        all_gone = scan(root, before, key, folder)
         for table, files in (("gone", before), ("kept", after)):
-            found = all_gone if files is before else _scan(root, files, key, folder) or f"{all_gone} LIMIT 0"
+            found = all_gone if files is before else scan(root, files, key, folder) or f"{all_gone} LIMIT 0"
             where = f"WHERE {_filled(key)}" if files else ""
             con.execute(f"CREATE TABLE {table} AS SELECT {parts}, epoch_us(tp_timestamp) AS us FROM {found} {where}")
         rows = con.execute(
@@ -182,7 +180,7 @@ class _Search:
 
 
 @contextmanager
-def _connected() -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+def connected() -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
     """A connection, and a directory for what goes with it."""
     import duckdb
 
@@ -205,7 +203,7 @@ def _with_key(root: Place, files: Iterable[File], key: Key) -> list[File]:
     return found
 
 
-def _scan(root: Place, files: Sequence[DataFile | ActiveFile], key: Key, folder: str) -> str:
+def scan(root: Place, files: Sequence[DataFile | ActiveFile], key: Key, folder: str) -> str:
     """The files in SQL; none: nothing."""
     local = (
         root.address(file.path) if root.has_near(file.path) else _narrowed(root, file.path, key, folder)
@@ -236,10 +234,4 @@ def _quoted(name: str) -> str:
 
 
 def _thinned(root: Place, file: DataFile, losers: Rows, name: str) -> DataFile:
-    path = f"{file.path.rpartition('/')[0]}/{name}.parquet"
-    with reading_file(root, file.path) as source:
-        goes = np.zeros(source.metadata.num_rows, bool)
-        goes[losers] = True
-        sizes = [source.metadata.row_group(n).num_rows for n in range(source.num_row_groups)]
-        marks = [pa.chunked_array([pa.array(part)]) for part in np.split(goes, np.cumsum(sizes)[:-1])]
-        return copy_without(source, marks, root, path, file)
+    return without_rows(root, file, losers, root, f"{file.path.rpartition('/')[0]}/{name}.parquet")

@@ -13,12 +13,14 @@ from datetime import UTC, date, datetime, timedelta
 import msgspec
 import pyarrow.compute as pc
 
-from tailrace.core import TimeRange
+from tailrace.core import LakeError, TailraceError, TimeRange
+from tailrace.core.errors import one_line
 from tailrace.lake.commit import Change
 from tailrace.lake.deleted import after_delete
 from tailrace.lake.ledger import EXPIRE
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.log import CHECKPOINT_BEHIND, behind, checkpoint
+from tailrace.lake.mounted import mark, require_mounted
 from tailrace.lake.moving import carry_over
 from tailrace.lake.paths import Lake, Tier
 from tailrace.lake.purge import purge
@@ -61,6 +63,8 @@ class Chore:
     "Of `move`: where to; None: to the workspace."
     rules: tuple[Rule, ...] = field(default=(), repr=False)
     "Of `move`: what rests where."
+    stopped: TailraceError | None = field(default=None, compare=False)
+    "Of `move`: why it ended before all was moved; what is counted here was."
 
     @property
     def to(self) -> str | None:
@@ -159,12 +163,35 @@ def _moves(seen: Snapshot, partition: str, rules: Sequence[Rule], before: date |
 def _move(lake: Lake, chore: Chore, partition: str, command: str) -> Chore:
     """A commit per day, and the lock for each: a collection need not wait for all of them."""
     moved: list[ActiveFile] = []
+    seen = snapshot(lake, chore.table)
+    for tier in [rule.tier for rule in chore.rules] if chore.tier is None else [chore.tier]:
+        require_mounted(lake, tier, [seen])
+    if chore.tier is not None:
+        try:
+            mark(lake, chore.tier)
+        except OSError as error:
+            raise _of_tier(error, lake, chore) from None
     # Files may have been merged since it was found out what is due.
-    for move in _moves(snapshot(lake, chore.table), partition, chore.rules, chore.before):
-        if move.tier == chore.tier:
+    for move in _moves(seen, partition, chore.rules, chore.before):
+        if move.tier != chore.tier:
+            continue
+        try:
             with partition_lock(lake, chore.table, partition, command), changing(lake, chore.table, partition) as hand:
                 moved += carry_over(snapshot(lake, chore.table), hand, move)
+        except (TailraceError, OSError) as error:
+            stopped = _of_tier(error, lake, chore) if isinstance(error, OSError) else error
+            if not moved:
+                raise stopped from None
+            return replace(_moved(chore, moved), stopped=stopped)
     return _moved(chore, moved)
+
+
+def _of_tier(error: OSError, lake: Lake, chore: Chore) -> LakeError:
+    """Names the tier that is full or gone, not the link that leads there, nor nothing at all."""
+    goal = lake.data_root if chore.tier is None else chore.tier.place
+    link = None if chore.tier is None else chore.tier.called(chore.table)
+    named = error.filename if link is None or link not in str(error.filename) else None
+    return LakeError(error.strerror or one_line(error), code="lake.io", where=str(named or goal))
 
 
 def _moved(chore: Chore, files: Sequence[ActiveFile]) -> Chore:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from queue import Empty
 from typing import TYPE_CHECKING
 
 from tailrace.config.model import Config, PartitionSpec
@@ -64,21 +62,16 @@ class Collection:
         return self.reports
 
     def interrupt(self) -> None:
-        """Lets `collect` raise KeyboardInterrupt between two commits; for the handler of a signal."""
-        self.inbox.put(None)
+        """Lets `collect` raise KeyboardInterrupt between two commits."""
+        self.inbox.interrupt()
 
     def abandon(self, patience: float) -> bool:
         """After the session was stopped under us: let go of locks and clear away what was not committed.
 
         False: some thread has not come back in `patience` seconds.
         """
-        deadline = time.monotonic() + patience
-        while any(run.out for run in self.under_way):
-            try:
-                ended = self.inbox.get(timeout=max(0, deadline - time.monotonic()))
-            except Empty:
-                break
-            if ended is not None and isinstance(ended.what, Errand):
+        for ended in self.inbox.still_ending(patience, lambda: any(run.out for run in self.under_way)):
+            if isinstance(ended.what, Errand):
                 run = ended.what.run
                 run.out, run.may_write = run.out - 1, run.may_write or ended.error is not None
         is_quiet = not any(run.out or run.publisher is None for run in self.under_way)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -103,21 +102,16 @@ class Compaction:
         return int(ended.result)
 
     def interrupt(self) -> None:
-        """Lets `compact` raise KeyboardInterrupt between two commits; for the handler of a signal."""
-        self.inbox.put(None)
+        """Lets `compact` raise KeyboardInterrupt between two commits."""
+        self.inbox.interrupt()
 
     def abandon(self, patience: float) -> bool:
         """After the session was stopped under us: clear away what was not committed.
 
         False: some thread has not come back in `patience` seconds.
         """
-        deadline = time.monotonic() + patience
-        while self.out:
-            try:
-                ended = self.inbox.get(timeout=max(0, deadline - time.monotonic()))
-            except Empty:
-                break
-            self.out -= ended is not None
+        for _ in self.inbox.still_ending(patience, lambda: self.out > 0):
+            self.out -= 1
         for run in self.held:
             run.report.interrupted = True
         for run in self.under_way:

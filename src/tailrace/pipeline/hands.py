@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 
@@ -19,8 +20,23 @@ class Ended:
     error: BaseException | None = None
 
 
-Inbox = SimpleQueue[Ended | None]
-"Of one main thread. None asks it to stop: a signal's handler may put that in at any moment."
+class Inbox(SimpleQueue[Ended | None]):
+    """Of one main thread. None asks it to stop."""
+
+    def interrupt(self) -> None:
+        """Asks it to stop; a signal's handler may do that at any moment."""
+        self.put(None)
+
+    def still_ending(self, patience: float, is_waiting: Callable[[], bool]) -> Iterator[Ended]:
+        """For one who gives up: what ends within so many seconds, as long as he waits for something."""
+        deadline = time.monotonic() + patience
+        while is_waiting():
+            try:
+                ended = self.get(timeout=max(0, deadline - time.monotonic()))
+            except Empty:
+                return
+            if ended is not None:
+                yield ended
 
 
 class Hands:

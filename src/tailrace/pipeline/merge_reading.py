@@ -49,7 +49,7 @@ def index_key(path: str) -> str:
 @contextmanager
 def at_hand(shape: Shape, files: Sequence[ActiveFile]) -> Iterator[list[str]]:
     """Paths that DuckDB can open; what lies elsewhere is fetched."""
-    if shape.root.is_local:
+    if all(shape.root.has_near(file.path) for file in files):
         yield [shape.root.address(file.path) for file in files]
         return
     with tempfile.TemporaryDirectory(prefix="tailrace-merge-") as folder:

@@ -74,8 +74,9 @@ def _column(stored: pa.Field, unique: frozenset[str]) -> Column:
 class MergedFiles:
     """The files of one day and index, one after the other."""
 
-    def __init__(self, shape: Shape, index: str, day: date, name: str, rows: int) -> None:
+    def __init__(self, shape: Shape, index: str, day: date, name: str, rows: int, directory: str | None = None) -> None:
         self.shape, self.index, self.day, self.name = shape, index, day, name
+        self.directory = directory or data_path(shape.partition, index, day)
         self.left = rows
         "Rows that are still to come."
         self.files: list[WrittenFile] = []
@@ -114,7 +115,7 @@ class MergedFiles:
 
     def _begin(self, first: pa.Table) -> _Open:
         shape = self.shape
-        path = f"{data_path(shape.partition, self.index, self.day)}/{shape.run}-{self.name}-{len(self.files)}.parquet"
+        path = f"{self.directory}/{shape.run}-{self.name}-{len(self.files)}.parquet"
         draft = shape.root.create(path)
         self.drafts.append(draft)
         schema = first.schema.remove_metadata()

@@ -104,7 +104,7 @@ def _batches(merges: Sequence[Merge]) -> Iterator[list[Merge]]:
 def _files(shape: Shape, merge: Merge, name: str) -> Files:
     if merge.index is None:
         return IndexedFiles(shape, merge.day, name, merge.rows)
-    return MergedFiles(shape, merge.index, merge.day, name, merge.rows)
+    return MergedFiles(shape, merge.index, merge.day, name, merge.rows, merge.directory)
 
 
 def _merged(shape: Shape, merges: list[Merge], names: list[str], *, is_large: bool = False) -> list[Merged]:

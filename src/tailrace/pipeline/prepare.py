@@ -223,6 +223,8 @@ def gives_other(artifact: Artifact, before: Known | Entry, recipe: str) -> bool:
 
 
 def _covers(before: Known, asked: TimeRange) -> bool:
+    if before.has_all_times:
+        return True
     starts = before.taken_from is None or (asked.start is not None and before.taken_from <= asked.start)
     ends = before.taken_to is None or (asked.end is not None and before.taken_to >= asked.end)
     return starts and ends

@@ -45,6 +45,7 @@ class Publisher:
         alone: str | None = None,
     ) -> None:
         self.spec, self.writer, self.report, self.notes = spec, writer, report, notes
+        self.listed = [item.artifact.key for item in listed.artifacts]
         self.deliveries = listed.deliveries
         self.settles = listed.settles
         "Notes that are true only if everything that was listed has been committed."
@@ -93,8 +94,14 @@ class Publisher:
         if self.overwrites is not None:
             self._overwrite(self.overwrites)
         elif self.settles and self.report.clean and not self.report.failed:
-            # Later runs need not list again what came through whole; what failed has to be found again.
-            self.writer.commit(Change([], kind="settle", notes={**self.notes, **self.settles}))
+            self._settle()
+
+    def _settle(self) -> None:
+        """Later runs need not list again what came through whole; what failed, or has rows after `--to`, they must."""
+        ledger = self.writer.ledger()
+        settles = reach.without_days(self.settles, ledger.cut_short(self.listed))
+        if not settles.items() <= ledger.notes.items():
+            self.writer.commit(Change([], kind="settle", notes={**self.notes, **settles}))
 
     def _overwrite(self, window: TimeRange) -> None:
         read = ((a, o) for _, unit, result in self.held for a, o in zip(unit.artifacts, result.outcomes, strict=True))
@@ -148,6 +155,7 @@ class Publisher:
             change = Change(entries, files, quarantine, replaced, cut, self.alone, notes=notes)
             committed = self._committed(change, done[0][0].key)
             files, duplicates = list(committed.files), committed.duplicates
+            self.report.replaced += committed.replaced
         self._told_stored([o.uri for _, _, result in done for o in result.outcomes if o.is_final])
         for _, unit, result in done:
             self._count(unit, result, duplicates)
@@ -167,6 +175,7 @@ class Publisher:
     def entries(self, job: Job, unit: Unit, result: UnitResult) -> Iterable[Entry]:
         """What the ledger is to know of the artifacts of a unit."""
         now = datetime.now(UTC).replace(tzinfo=None)
+        recipes = {number: job.recipe(number) for number in set(unit.sources)}
         for artifact, number, outcome in zip(unit.artifacts, unit.sources, result.outcomes, strict=True):
             if outcome.status == "later":
                 continue
@@ -191,7 +200,7 @@ class Publisher:
                 taken_to=job.window.end,
                 members=tuple(outcome.members),
                 error=outcome.reason,
-                recipe=job.recipe(number),
+                recipe=recipes[number],
             )
             if outcome.mark is not None:
                 entry = marked(entry, outcome.mark)

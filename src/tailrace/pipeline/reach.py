@@ -7,13 +7,13 @@ and so much time had passed that nothing can appear in it any more. Later runs l
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date, datetime, timedelta
 
 from tailrace.config.model import SourceSpec
 from tailrace.config.values import Secret
 from tailrace.core import TimeRange
-from tailrace.core.ranges import Ranges, joined, overlap, read_ranges, without
+from tailrace.core.ranges import Ranges, joined, overlap, read_ranges, whole_days, without, written
 from tailrace.lake.ledger import Ledger
 
 _SETTLED = "settled:"
@@ -44,6 +44,14 @@ def still_to_list(window: TimeRange, done: Ranges) -> Ranges:
 def settling(windows: Iterable[TimeRange], done: Ranges, now: datetime, late: timedelta) -> Ranges:
     """What is settled once all that those windows hold is committed; whole days, so that it changes rarely."""
     return joined([*done, *overlap(windows, TimeRange(None, _last(now, late)))])
+
+
+def without_days(settles: Mapping[str, str], days: Collection[date | None]) -> dict[str, str]:
+    """Notes of what is settled, but for days that have to be listed again; None: all of them."""
+    if None in days:
+        return {}
+    again = [whole_days(day, day) for day in days if day is not None]
+    return {name: written(without(read_ranges(text), again)) for name, text in settles.items()}
 
 
 def _last(now: datetime, late: timedelta) -> datetime:

@@ -47,6 +47,8 @@ class PartitionReport:
     announced: bool = False
     "A source tells what is new: that there is nothing is no news."
     counts: Counts = field(default_factory=Counts)
+    replaced: int = 0
+    "Rows of earlier runs in whose place some of the stored ones are, or nothing."
     files: int = 0
     bytes: int = 0
     "Size of the files written."
@@ -84,7 +86,7 @@ class PartitionReport:
                 "unmatched": self.unmatched,
                 "bytes": self.done_bytes,
             },
-            "rows": counts,
+            "rows": {**counts, "replaced": self.replaced},
             "files": self.files,
             "bytes": self.bytes,
             "days": self.days,

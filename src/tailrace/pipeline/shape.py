@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core import At, TimeRange
+from tailrace.core import TimeRange
 from tailrace.core.ranges import Ranges
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch
 from tailrace.lake.identity import tp_ids
@@ -18,10 +18,14 @@ from tailrace.lake.words import words_of
 from tailrace.pipeline.compute import Computer
 from tailrace.pipeline.enrich import Enricher, at_path, timestamps
 from tailrace.pipeline.job import Counts, Job
+from tailrace.pipeline.joining import together
 from tailrace.pipeline.lists import plain
 from tailrace.pipeline.moments import Mask, Numbers, days_of, within, within_own
+from tailrace.pipeline.timeless import Timeless
 
 _EVER = TimeRange()
+SMALL = 512
+"Rows of a part that is not worth a call of its own."
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,17 +92,13 @@ class Shaper:
         self.enricher = enricher
         conditions = f"{job.filter or ''} {gone.condition if gone else ''}"
         self.asked = {word.lower() for word in (*words_of(conditions), job.index or "")}
-        named = [c.path if isinstance(c, At) else c for c in job.table.common.time]
-        self.timeless = f"row: no timestamp (no time in {', '.join(named)})"
+        self.timeless = Timeless(job.table)
         self.looks_at_shared = any(word.startswith("tp_") for word in self.asked - {"tp_timestamp"})
         "The filter or tp_index names a shared column: then it has to be made before, not when the file is written."
 
     def shape(self, parts: list[Part]) -> Iterator[Shaped]:
-        """Together where SQL looks at them, which is dear by the call; else each part by itself, uncopied."""
-        if self.asks_sql:
-            yield self._shape(parts)
-        else:
-            yield from (self._shape([part]) for part in parts)
+        """Together where SQL looks at them, which is dear by the call; else large parts by themselves, uncopied."""
+        yield from map(self._shape, [parts] if self.asks_sql else _gathered(parts))
 
     def _shape(self, parts: list[Part]) -> Shaped:
         rows = sum(batch.rows for _, batch in parts)
@@ -165,7 +165,7 @@ class Shaper:
                 erased, failing = self.eraser.wanted(given, rows)
                 refused |= failing
         if times.null_count:
-            refused |= dict.fromkeys(_nulls(times), self.timeless)
+            refused |= self.timeless.reasons(times, columns.get("tp_extra"))
         for column in self.required:
             array = columns.get(column.name)
             missing = range(rows) if array is None else _nulls(array)
@@ -253,6 +253,21 @@ def _quarantine(refused: dict[int, str], parts: list[Part], shaped: Shaped) -> N
         shaped.counts[origin.artifact].quarantined += 1
 
 
+def _gathered(parts: list[Part]) -> Iterator[list[Part]]:
+    """Small ones with their neighbours: of short files a call for each would be most of the work."""
+    small: list[Part] = []
+    for part in parts:
+        if part[1].rows < SMALL:
+            small.append(part)
+            continue
+        if small:
+            yield small
+            small = []
+        yield [part]
+    if small:
+        yield small
+
+
 def _received(parts: list[Part]) -> dict[int, Counts]:
     counts: dict[int, Counts] = {}
     for origin, batch in parts:
@@ -261,38 +276,6 @@ def _received(parts: list[Part]) -> dict[int, Counts]:
         count.quarantined += len(batch.bad)
         count.flagged += batch.flagged
     return counts
-
-
-def together(batches: list[Batch]) -> dict[str, pa.Array]:
-    """Concatenates batches column by column; one without a column has nulls there."""
-    given = [b.columns if b.extra is None else {**b.columns, "tp_extra": b.extra} for b in batches]
-    if len(given) == 1:
-        return dict(given[0])
-    sizes = [batch.rows for batch in batches]
-    kinds: dict[str, pa.DataType] = {}
-    for columns in given:
-        for name, array in columns.items():
-            if kinds.get(name, pa.null()) == pa.null():
-                kinds[name] = array.type.value_type if pa.types.is_dictionary(array.type) else array.type
-    return {name: joined([c.get(name) for c in given], kind, sizes) for name, kind in kinds.items()}
-
-
-def joined(arrays: list[pa.Array | None], kind: pa.DataType, sizes: list[int]) -> pa.Array:
-    """One array of all; absent ones are nulls; dictionaries survive when all parts have one."""
-    if len(arrays) == 1 and arrays[0] is not None:
-        return arrays[0]
-    if all(a is not None and pa.types.is_dictionary(a.type) for a in arrays):
-        return pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
-    chunks = []
-    for array, size in zip(arrays, sizes, strict=True):
-        absent = array is None or array.type == pa.null()
-        chunks.append(pa.nulls(size, kind) if absent else plain(array))
-    return pa.concat_arrays(chunks)
-
-
-def held_bytes(columns: Mapping[str, pa.Array]) -> int:
-    """Memory behind the columns; `nbytes` tells what a slice needs of it, for twelve times the time."""
-    return sum(array.get_total_buffer_size() for array in columns.values())
 
 
 def _nulls(array: pa.Array) -> list[int]:

@@ -16,7 +16,8 @@ from tailrace.lake.identity import artifact_prefix
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.headway import TaskNotes
 from tailrace.pipeline.job import LOSES, Counts, Held, Job, Outcome, Unit, UnitResult
-from tailrace.pipeline.shape import Origin, Part, Shaper, held_bytes
+from tailrace.pipeline.joining import held_bytes
+from tailrace.pipeline.shape import Origin, Part, Shaper
 from tailrace.pipeline.tailing import Changed, FileReading
 from tailrace.pipeline.waste import QuarantineWriter
 from tailrace.pipeline.write import LakeWriter
@@ -29,7 +30,6 @@ GATHER_BYTES = 16 << 20
 LATER = "changed while it was read"
 MANY_REASONS = 100
 "Beyond so many kinds of them, further ones are not told."
-
 
 Place = tuple[int, str | None]
 "Number of an artifact in its unit, and the member of it; None is the artifact as a whole."

@@ -22,9 +22,10 @@ from tailrace.lake.place import Draft
 from tailrace.pipeline.encoding import ROW_GROUP, parquet_settings
 from tailrace.pipeline.enrich import LISTS, Enricher
 from tailrace.pipeline.job import Job, WrittenFile
+from tailrace.pipeline.joining import held_bytes, joined
 from tailrace.pipeline.lists import CODED, LIST
 from tailrace.pipeline.moments import DAY_US, EPOCH
-from tailrace.pipeline.shape import Origin, Shaped, held_bytes, joined, places
+from tailrace.pipeline.shape import Origin, Shaped, places
 
 BUFFER_BYTES = 48 << 20
 "Rows held back to be sorted together, over all days of a task."

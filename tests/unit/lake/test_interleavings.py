@@ -101,7 +101,7 @@ def collect(schema: pa.Schema, write_file: Callable[..., DataFile], make_entry: 
     return run_once
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 12)), max_size=60))
 def test_every_row_once_whatever_happens(collect: Collect, plan: list[tuple[int, int]]) -> None:
     with tempfile.TemporaryDirectory() as home, pytest.MonkeyPatch.context() as patch:

@@ -205,7 +205,7 @@ held = st.lists(st.builds(Event, keys, st.integers(0, 120)), max_size=8)
 runs = st.lists(st.dictionaries(st.sampled_from([f"{n}.jsonl" for n in range(5)]), held, min_size=1), max_size=5)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(runs, st.sampled_from([None, 0, 5, 24, 60]), st.booleans())
 def test_any_deliveries(tmp_path_factory: pytest.TempPathFactory, runs, window, many_tasks) -> None:
     patch = pytest.MonkeyPatch()

@@ -86,7 +86,9 @@ def test_a_wider_range_is_read_with_what_was_taken_before(
     asked: tuple[datetime | None, datetime | None],
     read: tuple[datetime | None, datetime | None] | None,
 ) -> None:
-    assert decided(Known("1", "ok", 1, *taken), TimeRange(*asked)) == (None if read is None else TimeRange(*read))
+    held = Known("1", "ok", 1, *taken, out_of_range=1)
+    assert decided(held, TimeRange(*asked)) == (None if read is None else TimeRange(*read))
+    assert decided(held._replace(out_of_range=0), TimeRange(*asked)) is None
 
 
 moments = st.none() | st.integers(0, 9).map(lambda n: EARLY + timedelta(days=n))

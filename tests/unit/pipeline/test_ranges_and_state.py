@@ -161,3 +161,35 @@ def test_days_that_a_wrong_clock_settled_are_listed_once_it_is_right(
     (report,) = two.world.collect()
     assert report.clean
     assert two.ids() == sorted(f"b{(today() - n * DAY).day}" for n in range(3))
+
+
+def test_after_a_bounded_range_only_what_holds_more_is_read_again(two: TwoSources) -> None:
+    """Files whose rows all lay in it are known as a whole."""
+    two.fill(DAYS)
+    with (two.folder / key(DAYS[1])).open("a") as file:
+        file.write(lines(DAYS[2], "beyond"))
+    end = datetime.combine(DAYS[2], datetime.min.time())
+    (report,) = two.world.collect(window=TimeRange(datetime.combine(DAYS[0], datetime.min.time()), end))
+    assert (report.counts.stored, report.counts.out_of_range, report.replaced) == (4, 1, 0)
+    (report,) = two.world.collect()
+    assert (report.discovered, report.unchanged, report.done) == (7, 2, 5)
+    assert (report.counts.stored, report.replaced) == (6, 1)
+    assert two.ids() == sorted(["beyond", *of_days(1, 2, 3, 4)])
+
+
+def test_rows_after_the_end_of_a_settled_range_are_found(two: TwoSources) -> None:
+    """A day that is long over would not be listed again, but one of its objects reaches into the next."""
+    two.configure(BUCKET_ALONE)
+    days = [today() - n * DAY for n in (22, 21, 20)]
+    two.fill(days)
+    two.server.objects[key(days[1])] += lines(days[2], "beyond").encode()
+    begin, end = (datetime.combine(day, datetime.min.time()) for day in (days[0], days[2]))
+    for _ in range(2):
+        two.world.collect(window=TimeRange(begin, end))
+        assert two.ids() == sorted(f"b{day.day}" for day in days[:2])
+    (report,) = two.world.collect()
+    assert (report.counts.stored, report.replaced) == (3, 1)
+    assert two.ids() == sorted(["beyond", *(f"b{day.day}" for day in days)])
+    two.server.requests.clear()
+    (report,) = two.world.collect()
+    assert (report.discovered, report.done) == (0, 0)

@@ -141,6 +141,21 @@ def test_changes_of_moved_days(world: Tiered) -> None:
     assert stored(world.lake) == before
 
 
+def test_moved_days_are_merged_where_they_rest(world: Tiered, tmp_path: Path) -> None:
+    world.maintain()
+    logs = next(Path(str(path)) for source in world.config().partitions[0].sources for path in source.args["paths"])  # type: ignore[attr-defined]
+    write(logs / "late.log", access_lines(DAYS[0], 5))
+    assert all(report.clean for report in world.collect())
+    world.maintain()
+    before = stored(world.lake)
+    (report,) = world.compact()
+    assert report.clean, (report.error, report.troubles)
+    assert world.moved() == DAYS[:2]
+    assert snapshot(world.lake, PLACE[0]).files.num_rows == len(DAYS), "one file is left of each day"
+    assert stored(world.lake) == before
+    check(world.lake, *PLACE)
+
+
 def test_other_ways_to_the_rows(world: Tiered, tmp_path: Path) -> None:
     answer = world.query(COUNTS)
     world.maintain()

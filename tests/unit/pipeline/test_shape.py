@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tailrace.core import Common, Jsonl, Table, TimeRange, col
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch
 from tailrace.lake.place import LocalPlace
+from tailrace.pipeline import shape as shaping
 from tailrace.pipeline.enrich import Enricher
 from tailrace.pipeline.job import Job
 from tailrace.pipeline.shape import Origin, Part, Shaped, Shaper
@@ -191,11 +192,17 @@ def test_nothing_but_bad_records() -> None:
     assert list(shaped.days([origin()])) == []
 
 
-def test_parts_that_no_sql_looks_at_stay_apart() -> None:
+def test_large_parts_that_no_sql_looks_at_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shaping, "SMALL", 3)
     made = shaper(REQUIRED)
-    shaped = list(made.shape([(origin(i), batch([{"hour": i, "n": i}, {"hour": i}])) for i in range(3)]))
-    assert [s.columns["n"].to_pylist() for s in shaped] == [[0], [1], [2]]
-    assert [made.origins[s.owner[0]].artifact for s in shaped] == [0, 1, 2]
+    rows = [2, 2, 3, 4, 1]
+    parts = [(origin(i), batch([{"hour": i, "n": i}] * (n - 1) + [{"hour": i}])) for i, n in enumerate(rows)]
+    shaped = list(made.shape(parts))
+    assert [s.columns["n"].to_pylist() if s.columns else [] for s in shaped] == [[0, 1], [2, 2], [3, 3, 3], []]
+    assert [[made.origins[n].artifact for n in s.owner] for s in shaped] == [[0, 1], [2, 2], [3, 3, 3], []]
+    assert [[(o.artifact, bad.position) for o, bad in s.bad] for s in shaped] == [
+        [(i, parts[i][1].positions[-1]) for i in some] for some in ([0, 1], [2], [3], [4])
+    ]
     for part in shaped:
         adds_up(part)
 

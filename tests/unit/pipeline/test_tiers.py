@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from datetime import UTC, date, datetime, timedelta
@@ -20,7 +21,10 @@ from tailrace.cli.tiers import rules_for, tiers_of
 from tailrace.cli.upkeep import Upkeep
 from tailrace.config import Config
 from tailrace.core import TailraceError, TimeRange
+from tailrace.core.errors import QueryError
+from tailrace.lake import moving
 from tailrace.lake.paths import Lake
+from tailrace.lake.place import Place
 from tailrace.lake.predicate import Predicate
 from tailrace.lake.resting import moves, tier_of
 from tailrace.lake.rewrite import ActiveFile
@@ -129,6 +133,33 @@ def test_each_day_moves_to_where_it_belongs_and_stays_there(world: Tiered) -> No
     assert [(c.kind, c.added, c.removed) for c in commits[:4]] == [("move", 0, 0)] * 4
 
 
+@pytest.mark.parametrize(("fits", "moved"), [(2, 1), (0, 0)])
+def test_a_tier_that_fills_up_is_named_beside_what_was_moved(
+    world: Tiered, monkeypatch: pytest.MonkeyPatch, fits: int, moved: int
+) -> None:
+    """Two files of the first day find room in it, or none does."""
+    copy, copied = moving.copy_whole, 0
+
+    def filling(source: Place, name: str, target: Place, path: str, size: int) -> None:
+        nonlocal copied
+        copied += 1
+        if copied > fits:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        copy(source, name, target, path, size)
+
+    monkeypatch.setattr(moving, "copy_whole", filling)
+    before = stored(world.home)
+    answer = CliRunner().invoke(cli, ["--home", str(world.home), "maintain", "--no-compact"])
+    assert answer.exit_code == 5
+    assert "nothing is due" not in answer.output
+    tier = world.home.parent / "tiers" / "old store"
+    assert f"warning[lake.io]: nginx_access_log.web: {tier}: No space left on device" in answer.stderr
+    assert world.resting() == ({"old": DAYS[:1], "workspace": DAYS[1:]} if moved else {"workspace": DAYS})
+    assert answer.stdout.count("default.old") == moved
+    assert stored(world.home) == before
+    check(world.home, *PLACE)
+
+
 def test_other_engines_and_sandboxes_follow_the_links(world: Tiered) -> None:
     import polars as pl
     from deltalake import DeltaTable
@@ -147,6 +178,19 @@ def test_other_engines_and_sandboxes_follow_the_links(world: Tiered) -> None:
     engine = Engine(Lake(world.home), limits=Limits(sandboxed=True))
     (result,) = engine.run("select count(*) from nginx_access_log")
     assert [*result.rows] == [(rows,)]
+
+
+@pytest.mark.parametrize("name", ["old store", "recent"])
+def test_queries_write_into_no_tier(world: Tiered, name: str) -> None:
+    """Known by the links, where no configuration is at hand."""
+    world.maintain()
+    out = world.home.parent / "tiers" / name / "x.csv"
+    engine = Engine(Lake(world.home), limits=Limits(writable=(str(world.home.parent),)))
+    with pytest.raises(QueryError, match="belongs to the lake"):
+        list(engine.run(f"copy nginx_access_log to '{out}'"))
+    with pytest.raises(QueryError, match="belongs to the lake"):
+        list(engine.run(f"copy nginx_access_log to '{out.parent}/tp_table=nginx_access_log/x.csv'"))
+    assert not out.exists()
 
 
 def test_days_grow_old_and_come_back(world: Tiered) -> None:
@@ -217,10 +261,14 @@ def test_late_rows_of_a_moved_day(world: Tiered) -> None:
     check(world.home, *PLACE)
 
 
-def test_moved_days_are_not_merged_and_expire(world: Tiered) -> None:
+def test_moved_days_are_merged_where_they_rest_and_expire(world: Tiered) -> None:
     world.maintain()
-    world.compact()
+    before = stored(world.home)
+    assert all(report.clean for report in world.compact())
     assert world.resting() == {"old": DAYS[:2], "workspace": DAYS[2:3], "recent": DAYS[3:]}
+    assert snapshot(world.lake, PLACE[0]).files.num_rows == len(DAYS), "one file is left of each day"
+    assert stored(world.home) == before
+    assert not world.compact(), "nothing is left to do"
     world.write_store(more='  retention = "3d"')
     world.maintain()
     assert world.resting() == {"old": DAYS[1:2], "workspace": DAYS[2:3], "recent": DAYS[3:]}

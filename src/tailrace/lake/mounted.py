@@ -1,0 +1,63 @@
+"""Is a tier on disk there, or only the bare directory on which it would be mounted?
+
+Whoever moves the first day there leaves a mark in the tier, and notes in the lake that it did. Where the lake knows of
+the tier and the mark is missing, the disk is not mounted: days that were moved then would lie on another one, and be
+gone from sight as soon as it is.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from tailrace.core.errors import LakeError
+from tailrace.lake.paths import Lake, Tier, encode_value
+from tailrace.lake.snapshot import Snapshot
+
+MARK = ".tailrace-tier"
+"Engines pass over names that begin so."
+_NOTES = "tiers"
+_CONTENT = b"Days of a Tailrace lake rest here. Without this file it takes the disk for not mounted.\n"
+
+
+def require_mounted(lake: Lake, tier: Tier, seen: Iterable[Snapshot]) -> None:
+    """Refuses a tier that has been used and is not there; `seen`: tables of which days may rest in it."""
+    if not tier.place.is_local or _is_marked(tier):
+        return
+    known = [
+        table.root.address(path)
+        for table in seen
+        for path in table.files.column("path").to_pylist()
+        if tier.holds(path)
+    ]
+    # A lake of an earlier version has left no mark, but its files are there.
+    if (known or is_noted(lake, tier)) and not any(map(os.path.exists, known)):
+        raise LakeError(
+            "the tier is not mounted: days rest there, and its directory does not have them",
+            code="lake.tier-not-mounted",
+            where=str(tier.place),
+            hint=f"mount it; if it was emptied on purpose, `touch {tier.place.address(MARK)}`",
+        )
+
+
+def mark(lake: Lake, tier: Tier) -> None:
+    """From now on it is known to be in use."""
+    if not tier.place.is_local:
+        return
+    if not _is_marked(tier):
+        tier.place.put(MARK, _CONTENT, "mark")
+    if not is_noted(lake, tier):
+        (lake.meta_root / _NOTES).put(_note(tier), tier.place.uri.encode(), "mark")
+
+
+def is_noted(lake: Lake, tier: Tier) -> bool:
+    """Has the lake ever moved days there?"""
+    return _note(tier) in (lake.meta_root / _NOTES).names()
+
+
+def _note(tier: Tier) -> str:
+    return encode_value(tier.place.uri)
+
+
+def _is_marked(tier: Tier) -> bool:
+    return os.path.exists(tier.place.address(MARK))

@@ -1,0 +1,50 @@
+"""Why rows have no time: none was sent, or what was sent cannot be read as one."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+
+from tailrace.core import At, Table
+
+_MISFIT = "tp_misfit"
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+"Values as they were sent: a number may be too large for any type."
+_SHOWN = 40
+"Characters of a value that are told."
+
+
+class Timeless:
+    """The reasons of one table."""
+
+    def __init__(self, table: Table) -> None:
+        named = [c.path if isinstance(c, At) else c for c in table.common.time]
+        self._absent = f"row: no timestamp (no time in {', '.join(named)})"
+        self._forms = {column.name: column.time for column in table.columns}
+        self._places = dict.fromkeys(["tp_timestamp", *named])
+
+    def reasons(self, times: pa.Array, extra: pa.Array | None) -> dict[int, str]:
+        """By row without a time; `extra` holds the values that did not fit their columns."""
+        rows: list[int] = np.flatnonzero(times.is_null().to_numpy(zero_copy_only=False)).tolist()
+        if extra is None:
+            return dict.fromkeys(rows, self._absent)
+        return {row: self._reason(extra[row].as_py()) for row in rows}
+
+    def _reason(self, extra: str | None) -> str:
+        told = bytes(_OBJECT.decode(extra).get(_MISFIT, b"")) if extra else b""
+        misfits = _OBJECT.decode(told) if told.startswith(b"{") else {}
+        place = next((name for name in self._places if name in misfits), None)
+        if place is None:
+            return self._absent
+        form = self._forms.get(place)
+        wrong = f"not written as `time = {form!r}` of the column says"
+        if form is None:
+            wrong = 'no ISO 8601 time; `time = "…"` of the column tells how it is written'
+        return f"row: no timestamp ({_shown(misfits[place])} in {place} is {wrong})"
+
+
+def _shown(value: msgspec.Raw) -> str:
+    sent = bytes(value)
+    text = msgspec.json.decode(sent, type=str) if sent.startswith(b'"') else sent.decode()
+    return f"'{text}'" if len(text) <= _SHOWN else f"'{text[:_SHOWN]}…'"

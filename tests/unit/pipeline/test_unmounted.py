@@ -1,0 +1,90 @@
+"""A tier whose disk is not mounted: nothing is moved onto the bare directory, and it is told."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from lakecheck import stored
+from partitionchange import PLACE, change, tiered
+from twolakes import made_in
+from world import World
+
+from tailrace.cli.main import cli
+from tailrace.core.errors import LakeError
+from tailrace.lake.mounted import MARK, is_noted, require_mounted
+from tailrace.lake.resting import Rule
+from tailrace.lake.snapshot import snapshot
+from tailrace.lake.table_place import is_elsewhere
+from tailrace.lake.upkeep import carry_out, due
+
+NOW = datetime(2024, 5, 10)
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    world = made_in(tmp_path)
+    change(world, "move")
+    return world
+
+
+def everything_moves(world: World) -> None:
+    lake = tiered(world)
+    for chore in [*due(lake, PLACE[0], [PLACE[1]], lambda _: None, NOW, lambda _: [Rule(lake.tiers[0])])]:
+        carry_out(lake, chore, "test", NOW)
+
+
+def unmounted(world: World) -> Path:
+    """The directory is there, what was on the disk is not."""
+    tier = Path(f"{world.home}-tier")
+    tier.rename(f"{tier}-disk")
+    tier.mkdir()
+    return tier
+
+
+def test_days_are_not_moved_onto_a_bare_directory(world: World) -> None:
+    before = stored(world.home)
+    tier = unmounted(world)
+    with pytest.raises(LakeError, match="not mounted") as refused:
+        everything_moves(world)
+    assert refused.value.code == "lake.tier-not-mounted"
+    assert str(tier / MARK) in (refused.value.hint or "")
+    assert not any(tier.iterdir()), "nothing was put there"
+    tier.rmdir()
+    Path(f"{tier}-disk").rename(tier)
+    everything_moves(world)
+    assert stored(world.home) == before
+    assert all(map(is_elsewhere, snapshot(tiered(world), PLACE[0]).files.column("path").to_pylist()))
+
+
+def test_another_table_is_not_moved_there_either(world: World) -> None:
+    """It has no day there yet, but the lake knows the tier."""
+    lake = tiered(world)
+    assert is_noted(lake, lake.tiers[0])
+    tier = unmounted(world)
+    with pytest.raises(LakeError, match="not mounted"):
+        require_mounted(lake, lake.tiers[0], [])
+    (tier / MARK).touch()
+    require_mounted(lake, lake.tiers[0], [])
+
+
+def test_a_tier_of_an_earlier_version_has_no_mark(world: World) -> None:
+    (Path(f"{world.home}-tier") / MARK).unlink()
+    shutil.rmtree(world.home / "meta" / "default" / "tiers")
+    everything_moves(world)
+    assert (Path(f"{world.home}-tier") / MARK).is_file()
+
+
+def test_doctor_tells(world: World) -> None:
+    config = (world.home / "config" / "test.tpc").read_text()
+    world.write_config(config + f'store "default" {{\n tier "old" {{ path = "{world.home}-tier" }}\n}}\n')
+    command = ["--home", str(world.home), "doctor"]
+    assert "not mounted" not in CliRunner().invoke(cli, command).output
+    unmounted(world)
+    told = CliRunner().invoke(cli, command)
+    assert told.exit_code == 1
+    assert "the tier is not mounted" in told.output
+    assert "is its disk mounted?" in told.output
