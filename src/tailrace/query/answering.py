@@ -26,7 +26,7 @@ def answer(
     parameters: Mapping[str, Any] | None = None,
 ) -> None:
     """Every answer of every statement; warnings come before the answer that they are about."""
-    for result in engine.run(sql, parameters):
+    for result in engine.run(sql, parameters, as_arrow=destination.is_binary):
         while engine.warnings:
             tell(f"warning: {engine.warnings.pop(0)}")
         counted = _Counted(result)

@@ -25,15 +25,23 @@ def nothing(schema: pa.Schema) -> str:
     return f"SELECT {columns} WHERE false"
 
 
-def rows_of(paths: Iterable[str], schema: pa.Schema, condition: str = "") -> str:
-    """The rows of the files, or those of them that fulfil a condition."""
-    from tailrace.lake.sql import duckdb_type, has_grown
+def rows_of(paths: Iterable[str], schema: pa.Schema, condition: str = "", *, by_cast: bool = False) -> str:
+    """The rows of the files, or those of them that fulfil a condition.
+
+    To DuckDB before 1.5 the JSON of `read_parquet` is a type of its own that no function takes. `by_cast` it is made of
+    text, which costs a look at each value; within structs it stays text.
+    """
+    from tailrace.lake.sql import duckdb_type, has_grown, stored_type
 
     # DuckDB 2.0 fails when it looks inside a struct for a field that a file lacks: it gets such structs whole.
-    grown = ", ".join(f"[{quoted(f.name)}][1] AS {quoted(f.name)}" for f in schema if has_grown(f.type))
-    select = f"* REPLACE ({grown})" if grown else "*"
+    made = {f.name: f"[{quoted(f.name)}][1]" for f in schema if has_grown(f.type)}
+    if by_cast:
+        made |= {f.name: f"{quoted(f.name)}::JSON" for f in schema if duckdb_type(f) == "JSON"}
+    replaced = ", ".join(f"{how} AS {quoted(name)}" for name, how in made.items())
+    select = f"* REPLACE ({replaced})" if made else "*"
     where = f" WHERE {condition}" if condition else ""
-    return f"SELECT {select} FROM {scan(paths, {f.name: duckdb_type(f) for f in schema})}{where}"
+    kind = stored_type if by_cast else duckdb_type
+    return f"SELECT {select} FROM {scan(paths, {f.name: kind(f) for f in schema})}{where}"
 
 
 def quarantine(connection: duckdb.DuckDBPyConnection, files: LocalFiles) -> tuple[str, list[str]]:

@@ -94,20 +94,20 @@ def _body(shown: Shown, table: str, condition: str) -> str:
     if seen is None or not seen.files.num_rows:
         return bodies.nothing(shown.columns(table))
     if not all(map(seen.root.has_near, seen.files["path"].to_pylist())):
-        hint = "ask with `tailrace query`, or `pull` the days that are wanted"
+        hint = "ask with `tailrace query`, or `tailrace export` the days that are wanted"
         raise LakeError("other programs cannot open files in an object store", code="lake.not-local", hint=hint)
     if seen.files.num_rows > MOST_FILES:
         told = f"{table} has {seen.files.num_rows:,} files, too many for one view"
         raise UsageError(told, code="usage.too-many-files", hint="leave some out with --from, or compact the table")
     if seen.files.num_rows <= _FEW:
-        return bodies.rows_of(_paths(seen, seen.files), seen.schema, condition)
+        return bodies.rows_of(_paths(seen, seen.files), seen.schema, condition, by_cast=True)
     parts = []
     for first, last, files in _by_days(seen.files):
         end = last + timedelta(days=1)
         within = f"""tp_date BETWEEN DATE '{first}' AND DATE '{last}'
             AND tp_timestamp >= TIMESTAMP '{first}' AND tp_timestamp < TIMESTAMP '{end}'"""
         both = f"{within} AND {condition}" if condition else within
-        parts.append(bodies.rows_of(_paths(seen, files), seen.schema, both))
+        parts.append(bodies.rows_of(_paths(seen, files), seen.schema, both, by_cast=True))
     return "\nUNION ALL ".join(parts)
 
 

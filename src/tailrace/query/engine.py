@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -40,10 +39,10 @@ _NO_TABLE = re.compile(r'Table with name (\S+) does not exist(?: because schema 
 _NO_VALUE = re.compile("Values were not provided for the following parameters")
 FETCHED = 2_000
 "Rows at a time."
-BATCH = 50_000
-"Rows of an Arrow batch."
-# An answer is begun before it is known how its rows are wanted.
-warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
+STEP = 2_048
+"Rows that DuckDB computes at once."
+BATCH_ROWS, BATCH_BYTES = 122_880, 32 << 20
+"Of an Arrow batch, which is a row group in Parquet: whichever comes first, for some rows are hundreds of kilobytes."
 _NO_SYNTAX = re.compile(r'syntax error at or near "([^"]+)"')
 
 
@@ -55,7 +54,7 @@ class Result:
     types: tuple[str, ...]
     rows: Iterator[tuple[Any, ...]]
     clock: Clock | None = None
-    "How long DuckDB has taken so far."
+    "How long it has taken so far, without whoever looks at it."
     batches: Callable[[], Batches] | None = None
     "The same rows as Arrow has them, instead."
 
@@ -88,11 +87,14 @@ class Engine:
         """What had to be left out so far, in words for people."""
         return self.views.warnings
 
-    def run(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[Result]:
-        """The answers of all statements, one after the other; `$name` and `$1` in them stand for parameters."""
+    def run(self, sql: str, parameters: Mapping[str, Any] | None = None, *, as_arrow: bool = False) -> Iterator[Result]:
+        """The answers of all statements, one after the other; `$name` and `$1` in them stand for parameters.
+
+        Where their batches are wanted that is to be said: otherwise all rows are held to make them.
+        """
         for statement, kind, answers in self._statements(sql, parameters or {}):
             self.permission.require(statement, kind)
-            result = self._answer(Statement.of(statement))
+            result = self._answer(Statement.of(statement), as_arrow)
             yield result if answers else Result((), (), result.rows, result.clock)
 
     def abandon(self) -> None:
@@ -124,16 +126,27 @@ class Engine:
             self.has_networks = True
         return text
 
-    def _answer(self, statement: Statement) -> Result:
+    def _answer(self, statement: Statement, as_arrow: bool = False) -> Result:
         clock = self._clock()
         with self._explained():
-            self.views.make(statement)
-            cursor = self._execute(statement, clock)
+            with clock.counted() as proceed:
+                self.views.make(statement, proceed)
+            text = self._prepared(statement, clock)
+            # A cursor would gather all rows before it has the first of them for Arrow; a relation does not.
+            if as_arrow and statement.selects:
+                relation = clock.run(lambda: self.connection.sql(text))
+                rows, described = self._rows_later(text, clock), relation.description
+                return Result(*_columns(described), rows, clock, lambda: _batches(relation, clock))
+            cursor = clock.run(lambda: self.connection.execute(text))
             described = cursor.description or []
             if statement.moves:
                 self.views.stay_in_path()
-            names, types = tuple(d[0] for d in described), tuple(str(d[1]) for d in described)
-            return Result(names, types, _rows(cursor, clock), clock, lambda: _batches(cursor, clock))
+            return Result(*_columns(described), _rows(cursor, clock), clock, lambda: _batches(cursor, clock))
+
+    def _rows_later(self, text: str, clock: Clock) -> Iterator[tuple[Any, ...]]:
+        with self._explained():
+            cursor = clock.run(lambda: self.connection.execute(text))
+        yield from _rows(cursor, clock)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -150,9 +163,9 @@ class Engine:
     def _clock(self) -> Clock:
         return Clock(self.connection.interrupt, self.limits.seconds)
 
-    def _execute(self, statement: Statement, clock: Clock) -> duckdb.DuckDBPyConnection:
-        """Runs a statement whose views are made."""
-        return clock.run(lambda: self.connection.execute(statement.text))
+    def _prepared(self, statement: Statement, clock: Clock) -> str:
+        """What DuckDB has to run for a statement whose views are made."""
+        return statement.text
 
     def _guess(self, message: str) -> str | None:
         """What may be meant by a table that does not exist."""
@@ -187,6 +200,11 @@ def _answers(statement: duckdb.Statement) -> bool:
     return [expected.name for expected in statement.expected_result_type] != ["NOTHING"]
 
 
+def _columns(described: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Names and types."""
+    return tuple(column[0] for column in described), tuple(str(column[1]) for column in described)
+
+
 def _rows(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Iterator[tuple[Any, ...]]:
     try:
         while rows := clock.run(lambda: cursor.fetchmany(FETCHED)):
@@ -195,26 +213,45 @@ def _rows(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Iterator[tuple[Any
         raise _refused(error) from None
 
 
-def _batches(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Batches:
+def _batches(begun: duckdb.DuckDBPyConnection | duckdb.DuckDBPyRelation, clock: Clock) -> Batches:
     try:
-        reader: pa.RecordBatchReader = clock.run(lambda: cursor.to_arrow_reader(BATCH))
+        reader: pa.RecordBatchReader = clock.run(lambda: begun.to_arrow_reader(STEP))
     except duckdb.Error as error:
         raise _refused(error) from None
-    return reader.schema, _each(reader, clock)
+    return reader.schema, _gathered(_each(reader, clock))
 
 
 def _each(reader: pa.RecordBatchReader, clock: Clock) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
-    try:
-        while (batch := clock.run(lambda: next(reader, None))) is not None:
-            yield batch
-    except (duckdb.Error, pa.ArrowException) as error:
-        raise _refused(str(error)) from None
+    def following() -> pa.RecordBatch | None:
+        try:
+            return next(reader, None)
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # which of them, Arrow decides
+            raise _refused(str(error)) from None
+
+    while (batch := clock.run(following)) is not None:
+        yield batch
+
+
+def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Few large ones instead of many small ones; hardly more is held than one of them."""
+    import pyarrow as pa
+
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= BATCH_ROWS or size >= BATCH_BYTES:
+            yield pa.concat_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.concat_batches(held)
 
 
 def _refused(error: duckdb.Error | str, hint: str | None = None) -> QueryError:
-    if isinstance(error, duckdb.OutOfMemoryException):
+    if isinstance(error, duckdb.OutOfMemoryException) or str(error).startswith("Out of Memory Error"):
         hint = "look at fewer rows or columns at once, or allow it more with --memory"
         return QueryError(str(error).strip().splitlines()[0], code="query.memory", hint=hint)
     if hint is None and _NO_VALUE.search(str(error)):

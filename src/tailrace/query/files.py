@@ -58,14 +58,19 @@ class Destination:
         self._staged: Path | None = None
         self._opened: list[IO[Any]] = []
 
+    @property
+    def is_binary(self) -> bool:
+        """Are batches wanted instead of rows?"""
+        return self.form in BINARY
+
     def write(self, result: Result) -> None:
         """One answer; a file of Parquet or Arrow holds no second one."""
         self.answers += 1
-        if self.form in BINARY and self.answers > 1:
+        if self.is_binary and self.answers > 1:
             hint = "give one statement, or one --out for each"
             raise UsageError(f"{self.form} holds one answer, and there are more", code="usage.answers", hint=hint)
         with room_for(self.path or STDOUT):
-            if self.form in BINARY:
+            if self.is_binary:
                 _write_binary(result, self.form, self._bytes(), is_file=self.path is not None)
             else:
                 render(result, self.form, self._text(), self.style)

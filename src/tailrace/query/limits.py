@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -38,7 +39,7 @@ class Limits:
     writable: tuple[str, ...] = ()
     "Files and directories that statements may write; none: nothing outlives them."
     seconds: float | None = None
-    "For each statement. Only time that DuckDB takes counts, not how long somebody looks at the rows."
+    "For each statement: to find and fetch its files and to compute, not how long somebody looks at the rows."
     memory: str | None = None
     "As DuckDB writes it: `512MB`, `4GB`."
 
@@ -120,11 +121,7 @@ class Clock:
         try:
             if not done.wait(None if self.seconds is None else max(self.seconds - self.used, 0.0)):
                 self._stop(done)
-                raise QueryError(
-                    f"stopped after {self.seconds:g} s",
-                    code="query.timeout",
-                    hint="look at fewer rows or days, or allow it more with --timeout",
-                )
+                raise self._over()
         except KeyboardInterrupt:
             self._stop(done)
             raise
@@ -133,6 +130,28 @@ class Clock:
         if failure:
             raise failure[0]
         return outcome[0]
+
+    @contextmanager
+    def counted(self) -> Iterator[Callable[[], None]]:
+        """Time of this thread's own work; what is given is called between its steps, and raises when time is over."""
+        begun = time.monotonic()
+
+        def proceed() -> None:
+            if self.seconds is not None and self.used + time.monotonic() - begun > self.seconds:
+                raise self._over()
+
+        try:
+            yield proceed
+            proceed()
+        finally:
+            self.used += time.monotonic() - begun
+
+    def _over(self) -> QueryError:
+        return QueryError(
+            f"stopped after {self.seconds:g} s",
+            code="query.timeout",
+            hint="look at fewer rows or days, or allow it more with --timeout",
+        )
 
     def _stop(self, done: threading.Event) -> None:
         deadline = time.monotonic() + _PATIENCE

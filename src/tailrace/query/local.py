@@ -19,6 +19,8 @@ class LocalFiles:
 
     def __init__(self, lake: Lake, announce: Announce | None = None) -> None:
         self.lake, self.announce = lake, announce
+        self.proceed: Callable[[], None] = lambda: None
+        "Called after each file that was fetched; raises where the others are not wanted any more."
 
     def paths(self, place: Place, names: Sequence[str], sizes: Sequence[int | None]) -> Sequence[str]:
         """Paths of files of a place; of some the sizes are known."""
@@ -30,4 +32,4 @@ class LocalFiles:
     def _cache(self) -> Cache:
         from tailrace.lake.cache import Cache
 
-        return Cache(self.lake.cache_size, announce=self.announce)
+        return Cache(self.lake.cache_size, announce=self.announce, proceed=lambda: self.proceed())

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import QueryError
+from tailrace.lake.table_place import links
 from tailrace.query.limits import Limits
 from tailrace.query.tokens import Token, tokens
 
@@ -152,7 +153,17 @@ class Permission:
 def kept_of(lake: Lake) -> list[str]:
     """Directories in which no query writes: all workspaces of the home, and where else the lake lies."""
     elsewhere = [str(root) for root in (lake.data_root, lake.meta_root) if root.is_local]
-    return [*(f"{lake.home}/{part}" for part in ("data", "meta", "snapshots", "config")), *elsewhere]
+    tiers = [str(tier.place) for tier in lake.tiers if tier.place.is_local]
+    own = (f"{lake.home}/{part}" for part in ("data", "meta", "snapshots", "config"))
+    return [*own, *elsewhere, *tiers, *_linked(lake)]
+
+
+def _linked(lake: Lake) -> Iterator[str]:
+    """Where days of its tables rest on disk, be it without a configuration at hand."""
+    root = lake.data_root
+    for name in root.folders() if root.is_local else ():
+        real = (os.path.realpath((root / name).address(link)) for link in links(root / name))
+        yield from map(os.path.dirname, real)  # a link leads to the table's directory in the tier
 
 
 def _refused(message: str, hint: str) -> QueryError:

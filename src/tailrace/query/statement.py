@@ -24,6 +24,7 @@ _READS = re.compile(
 _INDIRECT = frozenset({"view", "macro", "function", "prepare", "attach", "import"})
 "What lets later statements read a table without its name."
 _SELECTS = re.compile(r"[\s(]*(select|from|with)\b", re.IGNORECASE)
+_DESCRIBES = re.compile(r"\s*(describe|desc)\s+[\w.]+\s*;?\s*", re.IGNORECASE)
 _MOVES = re.compile(r"\s*(use|set|reset)\b", re.IGNORECASE)
 _CURRENT = re.compile(
     r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\2\$)|\bcurrent_timestamp\b(?!\s*\()""",
@@ -64,6 +65,11 @@ class Statement:
     def selects(self) -> bool:
         """Does its plan tell all that it reads?"""
         return _SELECTS.match(self._said()) is not None and not self.is_indirect
+
+    @property
+    def describes(self) -> bool:
+        """Is it about the columns of one table, and not about rows?"""
+        return _DESCRIBES.fullmatch(self._said()) is not None
 
     @property
     def moves(self) -> bool:

@@ -84,13 +84,14 @@ class Tables:
     def snapshot(self, table: str) -> Snapshot | None:
         """What is stored of a table; None where nothing is, or was then."""
         if table not in self.opened:
-            from tailrace.lake.snapshot import snapshot, snapshot_at
+            from tailrace.lake.kept_snapshot import kept_snapshot
+            from tailrace.lake.snapshot import snapshot_at
 
             at = self.at(table)
             if table not in self.stored:
                 self.opened[table] = None
             else:
-                seen = snapshot(self.lake, table) if at is None else snapshot_at(self.lake, table, at)
+                seen = kept_snapshot(self.lake, table) if at is None else snapshot_at(self.lake, table, at)
                 self.opened[table] = seen and self._with_tiers(seen)
         return self.opened[table]
 

@@ -14,6 +14,7 @@ from tailrace.core.registry import ALIASES
 from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
+from tailrace.query.beside import Beside
 from tailrace.query.filters import Schema
 from tailrace.query.local import LocalFiles
 from tailrace.query.plan import CATALOG, Key, Scans, address, scans
@@ -69,7 +70,8 @@ class Views:
         self.held: dict[Key, Held] = {}
         "The files of views that were made."
         self.quarantines: set[Key] = set()
-        "Views of records that could not be stored."
+        "Views of records that could not be stored, and of files beside the lake: DuckDB alone reads them."
+        self.beside = Beside()
         self.read: tuple[Key, ...] = ()
         "Views that the last statement looks at."
         self.indirect = False
@@ -93,7 +95,7 @@ class Views:
     @property
     def known(self) -> dict[str, str]:
         """Names of schemas by their small letters."""
-        return {name.lower(): name for name in self.schemas}
+        return {name.lower(): name for name in (*self.schemas, *(schema for schema, _ in self.quarantines))}
 
     def _create(self, names: Iterable[str]) -> None:
         """Beside any transaction of the user's, so that they stay when it is rolled back."""
@@ -101,8 +103,10 @@ class Views:
             for name in names:
                 cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.{quoted(name)}")
 
-    def make(self, statement: Statement) -> None:
-        """Whatever the statement may look at is there afterwards."""
+    def make(self, statement: Statement, proceed: Callable[[], None] = lambda: None) -> None:
+        """Whatever the statement may look at is there afterwards; `proceed` is called often, and may raise."""
+        self.files.proceed = proceed
+        self.quarantines |= self.beside.make(self.connection, statement)
         wanted = self._named(statement) if statement.reads else {}
         listed = self._listed(statement) if statement.lists_tables else {}
         for key in [key for key in wanted if key[1] == QUARANTINE]:
@@ -116,6 +120,7 @@ class Views:
         pruned = self._pruned(statement, others | wanted)
         wanted |= {key: table for key, table in others.items() if key in self.narrowed or key in pruned}
         for key, table in wanted.items():
+            proceed()
             self._make(key, table, pruned.get(key))
         self.read = tuple(wanted)
         unseen = self._make_listed({key: table for key, table in listed.items() if key not in wanted})
@@ -182,14 +187,21 @@ class Views:
         """Files per view that survive the statement's filters, as far as DuckDB tells how it would run."""
         found = ((key, self.schemas[key[0]].snapshot(table)) for key, table in wanted.items())
         large = {key: seen for key, seen in found if seen is not None and _is_worth_pruning(seen)}
+        self.files.proceed()
         if not large:
             return {}
+        if statement.describes:
+            return {key: seen.files.slice(0, 0) for key, seen in large.items()}
+        from tailrace.query.footers import sifted
         from tailrace.query.prune import surviving
 
         scanned = self._scans(statement, {key: seen.schema for key, seen in large.items()}) or {}
         if not statement.selects:
             scanned = {key: some for key, some in scanned.items() if some}
-        return {key: surviving(large[key].files, some) for key, some in scanned.items()}
+        return {
+            key: sifted(large[key], surviving(large[key].files, some), some, self.files.proceed)
+            for key, some in scanned.items()
+        }
 
     def _scanned(self, statement: Statement, wanted: Mapping[Key, str]) -> set[str]:
         """Tables that the statement reads; a word of it may be called as a table and not be one."""

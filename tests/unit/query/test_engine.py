@@ -264,3 +264,14 @@ def test_a_statement_that_reads_nothing_needs_no_lake(tmp_path: Path) -> None:
     made = Engine(Lake(tmp_path / "absent"))
     assert rows(made, "select 1, date '2024-01-01'") == [(1, date(2024, 1, 1))]
     assert not (tmp_path / "absent").exists()
+
+
+def test_columns_are_told_without_files(tmp_path: Path) -> None:
+    from smalllake import answer, engine, made_in
+
+    made = engine(made_in(tmp_path))
+    described = answer(made, "describe hits")
+    assert [len(held.paths) for held in made.views.held.values()] == [0]
+    assert answer(made, "select count(*) from hits") == [(72,)]
+    assert answer(made, "desc main.hits;") == answer(made, "describe select * from hits") == described
+    assert answer(made, "select count(*) from hits") == [(72,)]

@@ -201,17 +201,34 @@ finally:
 """
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_memory_does_not_grow_with_the_answer(tmp_path: Path, form: str) -> None:
-    """Half a gigabyte of rows."""
-    sql = "select i, repeat(md5(i::varchar), 60) as t from range(250000) r(i)"
+    """400 MB of rows; other forms, and ten million rows, are in `tests/long/test_large_answers.py`."""
+    sql = "select i, repeat(md5((i % 1000)::varchar), 60) as t from range(200000) r(i)"
     with open("/dev/null", "wb") as nowhere:
         done = subprocess.run(
             [sys.executable, "-c", _PROGRAM, "query", sql, "--output", form],
             env=Home(tmp_path).environment(), stdout=nowhere, stderr=subprocess.PIPE, text=True, timeout=240,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert int(done.stderr.split()[-2]) < 400 * KILOBYTES, done.stderr
+    assert int(done.stderr.split()[-2]) < 380 * KILOBYTES, done.stderr
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow"])
+def test_pieces_of_a_file_are_neither_tiny_nor_huge(made: Engine, tmp_path: Path, name: str) -> None:
+    """Narrow rows by the hundred thousand, wide ones by bytes; JSON, lists and structs among them."""
+    row = "i, repeat('x', {width}) as t, to_json(i) as j, [i] as l, {{'a': i}} as s"
+    for width, rows in ((10, 200_000), (15_000, 5_000)):
+        sql = f"select {row.format(width=width)} from range({rows}) r(i)"
+        write(made, tmp_path / name, sql)
+        if name == "x.parquet":
+            told = pq.ParquetFile(tmp_path / name).metadata
+            pieces = [told.row_group(n).num_rows for n in range(told.num_row_groups)]
+        else:
+            file = pa.ipc.open_file(tmp_path / name)
+            pieces = [file.get_batch(n).num_rows for n in range(file.num_record_batches)]
+        assert sum(pieces) == rows
+        assert 2 <= len(pieces) <= 4, pieces
 
 
 def test_duckdb_reads_what_was_written(made: Engine, tmp_path: Path) -> None:

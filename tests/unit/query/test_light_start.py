@@ -7,12 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from commandline import Home
+from smalllake import made_in
 
 _PROGRAM = """
 import sys
 from tailrace.cli.main import main
 try:
-    sys.argv[1:1] = ["query", "select 1"]
+    sys.argv[1:1] = ["query"]
     main()
 finally:
     print(*sorted(name for name in sys.modules if "." not in name))
@@ -33,7 +35,7 @@ def test_nothing_but_duckdb_is_imported(tmp_path: Path, config: str) -> None:
     (tmp_path / "lake.hcl").write_text(_CONFIGS[config])
     options = ["--config-path", "lake.hcl"] if _CONFIGS[config] else []
     done = subprocess.run(
-        [sys.executable, "-c", _PROGRAM, *options],
+        [sys.executable, "-c", _PROGRAM, "select 1", *options],
         env={"HOME": str(tmp_path), "TAILRACE_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
         cwd=tmp_path,
         capture_output=True,
@@ -43,3 +45,15 @@ def test_nothing_but_duckdb_is_imported(tmp_path: Path, config: str) -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert "duckdb" in loaded, done.stderr
     assert not loaded & _HEAVY
+
+
+def test_pandas_is_not_imported(tmp_path: Path) -> None:
+    """pyarrow would, where there is one."""
+    home = Home(made_in(tmp_path).home)
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM, "select n from hits where n = 3 and tp_timestamp < '2024-04-01'"],
+        env=home.environment(), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert {"duckdb", "pyarrow"} <= loaded, done.stderr
+    assert not loaded & {"pandas", "pyspark", "obstore", "boto3"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,24 @@ def test_a_statement_ends_in_time(tmp_path: Path, sql: str, sandboxed: bool) -> 
     assert raised.value.code == "query.timeout"
     assert time.monotonic() - begun < 20
     assert answer(made, "select 1") == [(1,)], "the next statement has its own time"
+
+
+def test_time_to_find_files_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a lake that is far away they have to be fetched, too."""
+    made = engine(tmp_path, seconds=0.2)
+    steps: list[int] = []
+
+    def slow(_: object, proceed: Callable[[], None]) -> None:
+        for step in range(100):
+            steps.append(step)
+            time.sleep(0.05)
+            proceed()
+
+    monkeypatch.setattr(made.views, "make", slow)
+    with pytest.raises(QueryError) as raised:
+        answer(made, "select 1")
+    assert raised.value.code == "query.timeout"
+    assert len(steps) < 50
 
 
 def test_time_in_which_nobody_asks_for_rows_does_not_count(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def connection() -> duckdb.DuckDBPyConnection:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(contents=files, where=wheres)
 def test_no_wanted_row_is_left_out(
     connection: duckdb.DuckDBPyConnection, contents: list[list[dict[str, Any]]], where: str

@@ -94,7 +94,7 @@ def is_let_through(row: Row, schema: Schema, scope: Scope) -> bool:
     )
 
 
-@settings(max_examples=120)
+@settings(max_examples=25)
 @given(schema=schemas, scope=scopes, table=st.sampled_from(sorted(TABLES)), wanted=st.sampled_from([None, *DAYS]))
 def test_a_schema_shows_what_its_filters_let_through(
     filled: World, schema: Schema, scope: Scope, table: str, wanted: date | None

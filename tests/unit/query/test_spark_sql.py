@@ -187,6 +187,22 @@ def test_statements(asked: str) -> None:
 
 
 REFUSED = {
+    "select skewness(n) from t": "SKEWNESS",
+    "select kurtosis(n) from t": "KURTOSIS",
+    "select left(s, -1) from t": "left with a number",
+    "select right(s, n) from t": "right with a number",
+    "select substr(s, 0, 3) from t": "from character 0",
+    "select format('{}', s) from t": "FORMAT",
+    "select unicode(s) from t": "it has no",
+    "select generate_series(1, n) from t": "range(a, b + 1)",
+    "select date_diff('week', ts, now()) from t": "in weeks",
+    "select first(s order by n) from t": "it has no",
+    "select arg_max(s, n, 2) from t": "of several",
+    "select max(n, 2) from t": "of several",
+    "select ts::time from t": "times without a day",
+    "select [x for x in l] from t": "it has no",
+    "select s glob 'a*' from t": "it has no",
+    "select json_type(j, '$.a') from t": "with a path",
     "select age(ts, ts) from t": "it has no function age",
     "select n from elsewhere": "'elsewhere' is no table of the lake",
     "select n from read_csv('x.csv')": "no table of the lake",

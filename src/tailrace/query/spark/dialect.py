@@ -11,6 +11,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 from sqlglot.tokenizer_core import TokenType
 
 from tailrace.query.networks import SIGN, WITHIN
+from tailrace.query.spark.building import whole
 from tailrace.query.spark.refusal import refused
 
 _WITHIN = TokenType.QMARK_AMP
@@ -59,3 +60,9 @@ def parse(sql: str) -> exp.Query:
     if not isinstance(tree, exp.Query):
         raise refused("it is no plain select")
     return tree
+
+
+def most_rows(sql: str) -> int | None:
+    """What `limit` leaves of an answer, where it is written down."""
+    limit = parse(sql).args.get("limit")
+    return whole(limit.expression) if isinstance(limit, exp.Limit) else None

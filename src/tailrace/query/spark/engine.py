@@ -8,8 +8,6 @@ from contextlib import contextmanager, suppress
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from tailrace.core.errors import QueryError, SparkError
 from tailrace.lake.quoting import quoted
 from tailrace.query.engine import Engine
@@ -78,21 +76,21 @@ class SparkEngine(Engine):
         with suppress(Exception):
             self.session().interruptTag(self.tag)
 
-    def _execute(self, statement: Statement, clock: Clock) -> duckdb.DuckDBPyConnection:
+    def _prepared(self, statement: Statement, clock: Clock) -> str:
         if not statement.selects or (self.too_large is not None and not self._is_too_large(statement)):
-            return super()._execute(statement, clock)
+            return statement.text
         try:
             # A JVM that has to start first does not take the statement's time.
             self.session()
-            answer, columns = clock.run(lambda: self._collected(statement))
+            answer, columns = clock.run(lambda: self._fetched(statement))
         except (QueryError, SparkError) as error:
             if self.too_large is None or error.code == "query.timeout":
                 raise
             self.warnings.append(f"{error.message}; DuckDB answers")
-            return super()._execute(statement, clock)
+            return statement.text
         self.connection.register(_ANSWER, answer)
         parts = ", ".join(f"c{n}::{kind} AS {quoted(name)}" for n, (name, kind) in enumerate(columns))
-        return clock.run(lambda: self.connection.execute(f"SELECT {parts} FROM {_ANSWER}"))
+        return f"SELECT {parts} FROM {_ANSWER}"
 
     def _is_too_large(self, statement: Statement) -> bool:
         size = sum(self.views.held[key].size for key in self.views.read if key in self.views.held)
@@ -105,13 +103,16 @@ class SparkEngine(Engine):
         self.too_large(size, memory)
         return True
 
-    def _collected(self, statement: Statement) -> tuple[pa.Table, Described]:
+    def _fetched(self, statement: Statement) -> tuple[pa.Table | pa.RecordBatchReader, Described]:
+        from tailrace.query.spark.dialect import most_rows
+        from tailrace.query.spark.fetching import fetched
+
         frame, columns = self._frame(statement)
         spark = self.session()
         with _spark_errors():
             spark.addTag(self.tag)
             try:
-                return frame.toArrow(), columns
+                return fetched(frame, most_rows(statement.text)), columns
             finally:
                 spark.removeTag(self.tag)
 

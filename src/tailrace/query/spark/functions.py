@@ -20,6 +20,7 @@ _ANSWERED = {
     "tailrace_json_extract_string": ("json_extract_string({0}::JSON, {1})", "VARCHAR", "string"),
     "tailrace_json_extract_all": ("json_extract({0}::JSON, {path})", "VARCHAR[]", "array<string>"),
     "tailrace_json_extract_all_string": ("json_extract_string({0}::JSON, {path})", "VARCHAR[]", "array<string>"),
+    "tailrace_json": ("json({0})", "VARCHAR", "string"),
     "tailrace_json_valid": ("json_valid({0})", "BOOLEAN", "boolean"),
     "tailrace_json_type": ("json_type({0}::JSON)", "VARCHAR", "string"),
     "tailrace_json_exists": ("json_exists({0}::JSON, {1})", "BOOLEAN", "boolean"),

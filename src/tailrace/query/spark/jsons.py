@@ -14,7 +14,6 @@ _STEP = re.compile(r'\.(?:"((?:[^"\\]|\\.)*)"|([^."\[\]*]+))|\[(\d+)\]')
 _ASKED = {
     "json_contains": "tailrace_json_contains",
     "json_valid": "tailrace_json_valid",
-    "json_type": "tailrace_json_type",
     "json_exists": "tailrace_json_exists",
     "json_value": "tailrace_json_value",
 }
@@ -61,6 +60,8 @@ def spark_path(steps: tuple[Step, ...]) -> str | None:
 
 def extract(node: Expression) -> Expression:
     """`->`, `->>` and the functions of the same meaning."""
+    if isinstance(node.expression, exp.Array):
+        raise refused("several paths at once")
     is_text = isinstance(node, exp.JSONExtractScalar)
     root, steps = _chain(node)
     path = spark_path(steps) if steps is not None else None
@@ -172,6 +173,18 @@ def to_json(node: Expression) -> Expression:
     return inner.copy()
 
 
+def minified(node: Expression) -> Expression:
+    """`json(x)` leaves blanks out, which a cast does not."""
+    made = to_json(node)
+    return made if made != node.this else call("tailrace_json", node.this)
+
+
+def type_of(node: Expression) -> Expression:
+    if node.expression is not None:
+        raise refused("json_type with a path")
+    return call("tailrace_json_type", node.this)
+
+
 def asked(node: Expression) -> Expression:
     return call(_ASKED[str(node.this).lower()], *node.expressions)
 
@@ -192,7 +205,8 @@ RULES: dict[type[Expression], Rule] = {
     exp.Dot: dot,
     exp.JSONKeys: keys,
     exp.FromJson: from_json,
-    exp.ParseJSON: to_json,
+    exp.ParseJSON: minified,
+    exp.JSONType: type_of,
 }
 FUNCTIONS: dict[str, Rule] = {
     **dict.fromkeys(_ASKED, asked),

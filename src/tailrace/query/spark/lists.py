@@ -109,6 +109,34 @@ def quantile(node: Expression) -> Expression:
     return call("PERCENTILE", node.this, node.expression)
 
 
+def extreme(node: Expression) -> Expression:
+    """`arg_max`, `arg_min`: of the rows in which both are something."""
+    if node.args.get("count") is not None:
+        raise refused(f"{node.key} of several")
+    is_null = exp.Is(this=node.this.copy(), expression=exp.Null())
+    name = "MAX_BY" if isinstance(node, exp.ArgMax) else "MIN_BY"
+    return call(name, node.this, call("IF", is_null, exp.Null(), node.expression))
+
+
+def largest(node: Expression) -> Expression:
+    if node.args.get("count") is not None:
+        raise refused(f"{node.key} of several")
+    return node
+
+
+def distinct(node: Expression) -> Expression:
+    """Without nulls."""
+    return call("ARRAY_DISTINCT", call("ARRAY_COMPACT", node.this))
+
+
+def series(node: Expression) -> Expression:
+    """Empty where it begins after its end; Spark would count down."""
+    is_written = all(whole(node.args[name]) is not None for name in ("start", "end"))
+    if is_written or node.args.get("is_end_exclusive") or node.args.get("step") is not None:
+        return node
+    raise refused("generate_series up to a number that is computed; range(a, b + 1) is the same")
+
+
 def has_all(node: Expression) -> Expression:
     """`x @> y`, `list_has_all(x, y)`, and the other way round."""
     given = node.expressions if isinstance(node, exp.Anonymous) else (node.this, node.expression)
@@ -151,6 +179,12 @@ RULES: dict[type[Expression], Rule] = {
     exp.PercentileDisc: quantile,
     exp.Count: counted,
     exp.In: among,
+    exp.ArgMax: extreme,
+    exp.ArgMin: extreme,
+    exp.Max: largest,
+    exp.Min: largest,
+    exp.ArrayDistinct: distinct,
+    exp.GenerateSeries: series,
     exp.Typeof: type_of,
     exp.ArrayContainsAll: has_all,
     exp.ArrayContainedBy: has_all,

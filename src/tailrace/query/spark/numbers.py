@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from tailrace.query.spark.building import INTEGERS, REALS, Expression, Rule, call, cast, kind_of, number, text, whole
 from tailrace.query.spark.jsons import to_json, unquoted
+from tailrace.query.spark.refusal import refused
 
 _HUGE = {
     exp.DType.INT128: "DECIMAL(38, 0)",
@@ -54,12 +55,19 @@ def logarithm(node: Expression) -> Expression:
     return call("LOG10", node.this) if node.args.get("expression") is None else node
 
 
+def is_nan(node: Expression) -> Expression:
+    """Of null it is not known."""
+    return call("IF", exp.Is(this=node.this.copy(), expression=exp.Null()), exp.Null(), call("ISNAN", node.this))
+
+
 def converted(node: Expression) -> Expression:
     """`cast` and `try_cast`."""
     wanted = node.args["to"]
     if isinstance(node, exp.TryCast):
         node.set("safe", True)
     kind, inner = wanted.this, node.this
+    if kind in (exp.DType.TIME, exp.DType.TIMETZ):
+        raise refused("times without a day")
     if kind in (exp.DType.JSON, exp.DType.JSONB):
         return to_json(node)
     if kind_of(inner) == exp.DType.JSON and not wanted.is_type(*exp.DataType.TEXT_TYPES):
@@ -80,6 +88,7 @@ RULES: dict[type[Expression], Rule] = {
     exp.IntDiv: divided_whole,
     exp.Avg: averaged,
     exp.Log: logarithm,
+    exp.IsNan: is_nan,
     exp.Cast: converted,
     exp.TryCast: converted,
 }

@@ -6,7 +6,7 @@ import re
 
 from sqlglot import exp
 
-from tailrace.query.spark.building import LISTS, Expression, Rule, call, cast, kind_of, number, text, written
+from tailrace.query.spark.building import LISTS, Expression, Rule, call, cast, kind_of, number, text, whole, written
 from tailrace.query.spark.refusal import refused
 
 _NO_ESCAPE = "\x01"
@@ -84,6 +84,21 @@ def suffix(node: Expression) -> Expression:
     return call("ENDSWITH", *node.expressions)
 
 
+def side(node: Expression) -> Expression:
+    """`left`, `right`: counted from the other end below zero, which Spark does not."""
+    count = whole(node.expression)
+    if count is None or count < 0:
+        raise refused(f"{node.key} with a number of characters that is computed or below zero")
+    return node
+
+
+def part(node: Expression) -> Expression:
+    """Characters are counted from one; what is before the first takes of the length."""
+    if whole(node.args.get("start")) == 0:
+        raise refused("parts of texts from character 0")
+    return node
+
+
 def split(node: Expression) -> Expression:
     """At a text, not at a pattern."""
     given = written(node.expression)
@@ -123,6 +138,9 @@ RULES: dict[type[Expression], Rule] = {
     exp.RegexpFullMatch: fully_matches,
     exp.RegexpExtract: extracted,
     exp.RegexpReplace: replaced,
+    exp.Left: side,
+    exp.Right: side,
+    exp.Substring: part,
     exp.Length: length,
     exp.Contains: contains,
     exp.Split: split,

@@ -171,7 +171,8 @@ def nanoseconds(node: Expression) -> Expression:
 def difference(node: Expression) -> Expression:
     """`date_diff` counts the borders between two times, not whole spans."""
     unit = node.text("unit").upper().removesuffix("S") or "DAY"
-    if unit not in {*_MICROSECONDS, "MONTH", "QUARTER", "YEAR"}:
+    # Weeks are whole ones since DuckDB 2.0.
+    if unit not in {*_MICROSECONDS, "MONTH", "QUARTER", "YEAR"} - {"WEEK"}:
         raise refused(f"date_diff in {unit.lower()}s")
     first, last = (call("DATE_TRUNC", text(unit), value) for value in (node.expression, node.this))
     return call("TIMESTAMPDIFF", exp.Var(this=unit), first, last)
@@ -203,6 +204,14 @@ def _part(name: str, value: Expression) -> Expression:
 
 def day_of_week(node: Expression) -> Expression:
     return _part("dow", node.this if not isinstance(node, exp.Anonymous) else node.expressions[0])
+
+
+def iso_day_of_week(node: Expression) -> Expression:
+    return _part("isodow", node.this)
+
+
+def week(node: Expression) -> Expression:
+    return _part("week", node.this)
 
 
 def day_name(node: Expression) -> Expression:
@@ -256,6 +265,9 @@ RULES: dict[type[Expression], Rule] = {
     exp.DateDiff: difference,
     exp.Extract: part,
     exp.DayOfWeek: day_of_week,
+    exp.DayOfWeekIso: iso_day_of_week,
+    exp.Week: week,
+    exp.WeekOfYear: week,
     exp.Dayname: day_name,
     exp.Monthname: month_name,
     exp.Add: add,

@@ -28,13 +28,18 @@ RULES: dict[type[Expression], Rule] = {
 FUNCTIONS: dict[str, Rule] = {**jsons.FUNCTIONS, **times.FUNCTIONS, **texts.FUNCTIONS, **lists.FUNCTIONS}
 _WORDS = """
     bin bit_length char_length character_length corr covar_pop covar_samp cume_dist degrees dense_rank
-    first_value format_string hypot instr kurtosis lag last_value lead lpad ltrim make_date make_timestamp
+    first_value format_string hypot instr lag last_value lead lpad ltrim make_date make_timestamp
     ntile nth_value octet_length percent_rank pi position radians rank regr_count repeat replace reverse row_number rpad
-    rtrim sha1 skewness split_part sqrt stddev_pop stddev_samp substr substring translate unhex upper var_pop
+    rtrim sha1 split_part sqrt stddev_pop stddev_samp substr substring translate unhex upper var_pop
     var_samp
 """
 SAME = frozenset(_WORDS.split())
 "Functions that sqlglot does not know and that mean the same in both."
+OTHER: tuple[type[Expression], ...] = (
+    exp.Comprehension, exp.Format, exp.Glob, exp.JSONArray, exp.JSONObject, exp.Kurtosis, exp.SimilarTo, exp.Skewness,
+    exp.TimeFromParts, exp.ToMap, exp.Unicode,
+)  # fmt: skip
+"Those that it knows and that mean something else there, or nothing."
 
 
 def translate(sql: str, resolve: Resolve, views: Mapping[str, Mapping[str, str]]) -> str:
@@ -75,5 +80,7 @@ def _changed(node: Expression) -> Expression:
         if name not in SAME and name != WITHIN:
             raise refused(f"it has no function {name}")
         return node
+    if isinstance(node, OTHER) or (isinstance(node, exp.First | exp.Last) and isinstance(node.this, exp.Order)):
+        raise refused(f"it has no {node.sql('duckdb')}")
     rule = RULES.get(type(node))
     return node if rule is None else rule(node)
