@@ -158,7 +158,7 @@ class Answer:
     def _stream(self) -> tuple[tuple[str, ...], pa.RecordBatchReader]:
         import pyarrow as pa
 
-        result = self._run(self.text)
+        result = self._run(self.text, as_arrow=True)
         if result.batches is None or not result.columns:
             return (), pa.RecordBatchReader.from_batches(pa.schema([]), [])
         columns, batches = result.batches()
@@ -166,11 +166,11 @@ class Answer:
         plain = batches if schema == columns else (batch.cast(schema) for batch in batches)
         return result.types, pa.RecordBatchReader.from_batches(schema, plain)
 
-    def _run(self, text: str) -> Result:
+    def _run(self, text: str, as_arrow: bool = False) -> Result:
         """The last of its statements; what those before it give is not looked at."""
         engine = self.lake.engine(self.filters)
         last: Result | None = None
-        for result in engine.run(text, self.params):
+        for result in engine.run(text, self.params, as_arrow=as_arrow):
             last = result
             while engine.warnings:
                 warnings.warn(engine.warnings.pop(0), stacklevel=4)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from tailrace.api.html import table
+from tailrace.cli.carrying_out import PATIENCE
 from tailrace.core.errors import TailraceError
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from tailrace.cli.options import Context
     from tailrace.pipeline.report import PartitionReport, Progress
 
-PATIENCE = 3.0
-"Seconds that the JVM and its jobs have to end when they are told to."
 _SHOWN = ("partition", "artifacts", "received", "stored", "quarantined", "files", "days", "seconds")
 
 

@@ -70,9 +70,12 @@ def parameters_from(given: Sequence[str], statements: Sequence[str]) -> dict[str
 def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     """The engine of a query with these options."""
     from tailrace.cli.engines import made
+    from tailrace.cli.light import without_pandas
     from tailrace.cli.seeing import Configured, is_default, scope_of
     from tailrace.cli.settings import open_lake
+    from tailrace.cli.sink_tables import PREFIX, sink_tables
 
+    without_pandas()
     limits = limits_of(options)
     if options.get("engine") == "spark" and limits.memory is not None:
         hint = "give Spark its own: --spark-conf spark.driver.memory=4g"
@@ -83,7 +86,11 @@ def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     announce = _announce if sys.stderr.isatty() else None
     engine = options.get("engine", "duckdb")
     seen = (configured.tables, configured.schemas, scope)
-    return made(context, engine, lake, *seen, announce, limits, configured.tiers)
+    found = made(context, engine, lake, *seen, announce, limits, configured.tiers)
+    if not limits.sandboxed:
+        found.views.beside.prefix = PREFIX
+        found.views.beside.declared = lambda: sink_tables(configured.config)
+    return found
 
 
 def _announce(files: int, size: int) -> None:

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from tailrace.lake.paths import Lake
     from tailrace.pipeline.report import PartitionReport, Progress
 
-PATIENCE = 3.0
-"Seconds that the JVM and its jobs have to end when they are told to."
-
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -81,6 +78,7 @@ class Collected:
 
 def collect(plan: Plan, spark: LazySession, interrupts: Interrupts, progress: Progress) -> Collected:
     """Collects, and takes back what was not committed if it is interrupted."""
+    from tailrace.cli.carrying_out import carried_out
     from tailrace.cli.redact import command_line
     from tailrace.pipeline.collect import Collection
     from tailrace.pipeline.partition_run import CollectOptions
@@ -92,14 +90,7 @@ def collect(plan: Plan, spark: LazySession, interrupts: Interrupts, progress: Pr
     options = CollectOptions(plan.window, command, spark.cores, plan.overwrite, plan.source, progress.notes)
     collection = Collection(plan.lake, plan.config, options, spark.get, progress, spark.hands)
     collected = Collected(collection.reports)
-    try:
-        with interrupts.calling(collection.interrupt):
-            collection.collect(plan.specs)
-    except BaseException as error:
-        spark.stop(PATIENCE)
-        collected.hangs = not collection.abandon(PATIENCE)
-        if not isinstance(error, KeyboardInterrupt):
-            raise
+    collected.hangs = not carried_out(lambda: collection.collect(plan.specs), collection, spark, interrupts)
     if plan.compacts is not False and not interrupts.came:
         from tailrace.cli.after_collect import compact_after
 

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tailrace.cli.collecting import PATIENCE
-
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from rich.table import Table as Grid
@@ -63,6 +61,7 @@ def compact(
     patience: float | None = None,
 ) -> Compacted:
     """Compacts, and takes back what was not committed if it is interrupted."""
+    from tailrace.cli.carrying_out import carried_out
     from tailrace.cli.redact import command_line
     from tailrace.pipeline.compact import Compaction
     from tailrace.pipeline.partition_compaction import CompactOptions
@@ -72,14 +71,7 @@ def compact(
         options = replace(options, patience=patience)
     compaction = Compaction(lake, options, session.get, progress, hands)
     compacted = Compacted(compaction.reports)
-    try:
-        with interrupts.calling(compaction.interrupt):
-            compaction.compact(plans)
-    except BaseException as error:
-        session.stop(PATIENCE)
-        compacted.hangs = not compaction.abandon(PATIENCE)
-        if not isinstance(error, KeyboardInterrupt):
-            raise
+    compacted.hangs = not carried_out(lambda: compaction.compact(plans), compaction, session, interrupts)
     compacted.interrupted = interrupts.came
     return compacted
 

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,12 @@ from tailrace.cli.options import Context, report_option, without_spark
 if TYPE_CHECKING:
     from tailrace.config import Config, PartitionSpec
     from tailrace.lake.paths import Lake, Tier
-    from tailrace.lake.place import Place
+    from tailrace.lake.snapshot import Snapshot
 
 MANY_FILES = 100_000
 LITTLE_SPACE = 1_000_000_000
+MOST_FILES = 10
+"Broken files of a table that are told one by one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +39,17 @@ class Finding:
 
 
 @click.command("doctor")
+@click.option("--deep", is_flag=True, help="Read every file of the lake, and compare it with the log.")
 @report_option
 @without_spark("--master", "--java-home")
-def command(context: Context, output: str) -> None:
-    """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM."""
+def command(context: Context, deep: bool, output: str) -> None:
+    """Check Python, Java, Spark, the configuration and the lake. Exits 1 if something is wrong. Starts no JVM.
+
+    Of the lake's files it looks at size and end, with --deep at rows, days, times and every page.
+    """
     from tailrace.cli.redact import redacted
 
-    checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, _tiers, _lake)
+    checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, _tiers, partial(_lake, deep=deep))
     found = [finding for check in checks for finding in _careful(check, context)]
     findings = [replace(finding, detail=redacted(finding.detail)) for finding in found]
     if output == "json":
@@ -58,7 +65,8 @@ def command(context: Context, output: str) -> None:
 
 
 def _careful(check: Callable[[Context], Iterator[Finding]], context: Context) -> Iterator[Finding]:
-    yield from _told(check.__name__.strip("_"), check(context))
+    name = check.func.__name__ if isinstance(check, partial) else check.__name__
+    yield from _told(name.strip("_"), check(context))
 
 
 def _told(name: str, findings: Iterator[Finding]) -> Iterator[Finding]:
@@ -197,12 +205,18 @@ def _tiers(context: Context) -> Iterator[Finding]:
     except ConfigError:
         return  # said already
     for name, tier in declared_tiers(config):
-        yield from _told(f"tier {name}", _tier(f"tier {name}", tier))
+        yield from _told(f"tier {name}", _tier(context, config, f"tier {name}", tier))
 
 
-def _tier(name: str, opened: Callable[[], Tier]) -> Iterator[Finding]:
-    """Days can be moved there."""
-    place = opened().place
+def _tier(context: Context, config: Config, name: str, opened: Callable[[], Tier]) -> Iterator[Finding]:
+    """Days can be moved there, and those that were are there."""
+    from tailrace.cli.settings import open_lake
+    from tailrace.lake.mounted import require_mounted
+
+    tier = opened()
+    place = tier.place
+    lake = open_lake(context, config)
+    require_mounted(lake, tier, _readable(lake))
     if not place.is_local:
         found = "holds files" if place.exists() else "is empty so far"
         yield Finding(name, "ok", f"{place} {found}")
@@ -214,9 +228,22 @@ def _tier(name: str, opened: Callable[[], Tier]) -> Iterator[Finding]:
         yield Finding(name, "error", f"{place} cannot be written", "choose another `path`, or mount it")
 
 
-def _lake(context: Context) -> Iterator[Finding]:
+def _readable(lake: Lake) -> Iterator[Snapshot]:
+    """Tables that are not damaged; of the others is told elsewhere."""
+    from contextlib import suppress
+
+    from tailrace.core import LakeError
+    from tailrace.lake.snapshot import snapshot, tables
+
+    for table in tables(lake):
+        with suppress(LakeError):
+            yield snapshot(lake, table)
+
+
+def _lake(context: Context, *, deep: bool) -> Iterator[Finding]:
     from tailrace.cli.settings import load_config, open_lake
     from tailrace.core import ConfigError
+    from tailrace.lake.inspection import lost_commits
     from tailrace.lake.snapshot import tables
 
     try:
@@ -227,28 +254,30 @@ def _lake(context: Context) -> Iterator[Finding]:
     if not names:
         yield Finding("lake", "ok", f"{lake.data_root} holds no table yet")
     for name in names:
-        yield from _told(name, _table(lake, name))
+        yield from _told(name, _table(lake, name, deep))
+    for name, flaw in lost_commits(lake):
+        yield Finding(name, "error", f"{flaw.where}: {flaw.what}", flaw.hint)
 
 
-def _missing(root: Place, paths: list[str]) -> list[str]:
-    """On a disk each is looked at: beside them lies all that was ever deleted. Elsewhere lists come by the thousand."""
-    there = set() if all(map(root.has_near, paths)) else set(root.walk())
-    return [p for p in paths if p not in there and not (root.has_near(p) and os.path.exists(root.address(p)))]
+def _table(lake: Lake, name: str, deep: bool) -> Iterator[Finding]:
+    from itertools import islice
 
-
-def _table(lake: Lake, name: str) -> Iterator[Finding]:
     from tailrace.cli.summary import size
     from tailrace.lake.extents import table_extent
+    from tailrace.lake.inspection import broken_files
     from tailrace.lake.snapshot import snapshot
 
     found = snapshot(lake, name)
     extent = table_extent(found)
-    missing = _missing(found.root, found.files["path"].to_pylist())
+    broken = broken_files(found, deep=deep)
+    told = list(islice(broken, MOST_FILES))
+    more = sum(1 for _ in broken)
     detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
-    if missing:
-        hint = "restore them from a backup, or collect whole days again: `tailrace collect --overwrite --from … --to …`"
-        yield Finding(name, "error", f"{len(missing)} of {extent.files} files are missing, e.g. {missing[0]}", hint)
-    elif extent.files > MANY_FILES:
-        yield Finding(name, "warning", detail, "so many files make commits and queries slow")
-    else:
-        yield Finding(name, "ok", detail)
+    for flaw in told:
+        yield Finding(name, "error", f"{flaw.where}: {flaw.what}", flaw.hint)
+    if more:
+        yield Finding(name, "error", f"{more:,} more files are broken")
+    elif not told and extent.files > MANY_FILES:
+        yield Finding(name, "warning", detail, "so many files make commits and queries slow: `tailrace compact`")
+    elif not told:
+        yield Finding(name, "ok", f"{detail}{', all of them read' if deep else ''}")

@@ -53,9 +53,11 @@ class QuerySession:
         from dataclasses import replace
 
         from tailrace.cli.lazy_session import LazySession
+        from tailrace.cli.light import allow_pandas
         from tailrace.cli.settings import session_options
         from tailrace.pipeline import warm
 
+        allow_pandas()
         # SQL is what the JVM itself works on, unlike collections.
         options = replace(session_options(self.context), compiled=True)
         server = warm.found(self.context.home_path) if not (options.master or options.remote) else None

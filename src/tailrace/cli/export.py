@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli.byte_progress import byte_progress
 from tailrace.cli.completing import complete_partitions
 from tailrace.cli.options import Context, output_option, without_spark
 
@@ -73,7 +71,7 @@ def command(
     if dry_run:
         done = export.look(scopes)
     else:
-        with _progress(context) as told:
+        with byte_progress(context, "export") as told:
             done = export.run(scopes, told)
     show_rows([asdict(one) for one in done], COLUMNS, output)
 
@@ -114,23 +112,3 @@ def _scopes(
     return {
         table: Scope(None if table in whole else frozenset(some), indexes, window) for table, some in chosen.items()
     }
-
-
-@contextmanager
-def _progress(context: Context) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr, on a terminal only."""
-    if context.quiet or not sys.stderr.isatty():
-        yield lambda _total, _more: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
-
-    console = Console(stderr=True, no_color=context.no_color or None)
-    columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("export", total=None)
-
-        def told(total: int, more: int) -> None:
-            bar.update(task, total=total, advance=more)
-
-        yield told

@@ -107,14 +107,15 @@ def project_file() -> Path | None:
         return None
     for directory in (here, *here.parents):
         file = directory / PROJECT_FILE
-        if file.is_file():
+        # A link that leads nowhere is told when it is read.
+        if file.is_file() or file.is_symlink():
             return file if _is_trusted(file) else None
     return None
 
 
 def _is_trusted(file: Path) -> bool:
     """A file that somebody else left in a shared directory, such as /tmp, configures nobody."""
-    return file.stat().st_uid in (os.getuid(), 0)
+    return file.stat(follow_symlinks=file.exists()).st_uid in (os.getuid(), 0)
 
 
 def _paths(given: tuple[str, ...] | list[str]) -> tuple[Path, ...]:

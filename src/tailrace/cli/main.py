@@ -22,6 +22,8 @@ COMMANDS = {
     "query": "Answer SQL over the lake, or open a shell for it.",
     "connect": "Open the lake to DuckDB, DBeaver, Grafana, Powerpipe and notebooks.",
     "export": "Copy tables out of the lake, as a hive tree or as Iceberg tables.",
+    "push": "Copy days of partitions to another lake.",
+    "pull": "Copy days of partitions from another lake.",
     "table": "List tables, or show one: columns, size, partitions.",
     "partition": "List partitions, show one, delete rows, or restore them.",
     "maintain": "Delete rows past their retention and files that nobody needs, and shorten logs.",

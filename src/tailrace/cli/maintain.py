@@ -145,7 +145,7 @@ def _tell(context: Context, upkeep: Upkeep, rows: list[Row], output: str, merged
         return
     if rows and not context.quiet:
         show_rows(rows, COLUMNS, output)
-    elif not context.quiet:
+    elif not context.quiet and not upkeep.troubles:
         click.echo("nothing is due", err=True)
     upkeep.tell_troubles()
     for report in merged.reports if merged else ():

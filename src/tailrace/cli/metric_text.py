@@ -29,6 +29,7 @@ METRICS: Mapping[str, Metric] = {
     "rows_deleted_total": Metric("counter", "Records of a range that `partition delete` has deleted."),
     "rows_duplicate_total": Metric("counter", "Rows that are stored already, by the partition's `dedupe`."),
     "rows_quarantined_total": Metric("counter", "Records that could not be stored and are in tp_quarantine."),
+    "rows_replaced_total": Metric("counter", "Rows that went because those read again took their place."),
     "rows_misfit_total": Metric("counter", "Of the stored rows, those with a value in tp_extra.tp_misfit."),
     "artifacts_total": Metric(
         "counter", "Artifacts read, by result: whole, partial (cut off), failed or kept as they were."
@@ -46,6 +47,21 @@ METRICS: Mapping[str, Metric] = {
     "rounds_total": Metric("counter", "Collections as a whole, by result: ok, failed (in part, too) or interrupted."),
     "round_duration_seconds": Metric("gauge", "How long the last collection took as a whole."),
     "config_valid": Metric("gauge", "1 if the configuration could be read by the last round, else 0."),
+    "windows_total": Metric("counter", "Windows of time with logs that were finished."),
+    "window_files_total": Metric("counter", "Files of logs that were read for them."),
+    "window_logs_total": Metric("counter", "Logs in them."),
+    "window_rows_total": Metric("counter", "Rows that their queries gave."),
+    "window_selected_total": Metric("counter", "Logs that their queries selected."),
+    "window_written_bytes_total": Metric("counter", "Bytes of their results."),
+    "window_undated_total": Metric("counter", "Logs in them without any time."),
+    "window_unresolved_total": Metric("counter", "Logs in them whose resource cannot be told."),
+    "window_invalid_weights_total": Metric("counter", "Weights that were given and counted as 1."),
+    "window_late_files_total": Metric("counter", "Files that came after one of their windows was finished."),
+    "window_late_logs_total": Metric("counter", "Logs of such windows in those files."),
+    "window_delivered_total": Metric("counter", "Results that were delivered."),
+    "window_rejected_total": Metric("counter", "Logs of theirs that were not taken."),
+    "window_seconds_total": Metric("counter", "How long windows took."),
+    "window_through_timestamp_seconds": Metric("gauge", "All windows that end here or before are finished."),
     "build_info": Metric("gauge", "1; the label is the version."),
 }
 

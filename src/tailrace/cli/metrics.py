@@ -52,6 +52,12 @@ class Metrics:
         if time.monotonic() - self._saved > FILE_EVERY:
             self.save()
 
+    def count(self, more: Samples) -> None:
+        """Takes in samples of something else than a collection."""
+        self._add(more)
+        if time.monotonic() - self._saved > FILE_EVERY:
+            self.save()
+
     def over(self, collected: Collected, lake: Lake, *, error: bool = False, config_valid: bool = True) -> None:
         """A collection has ended."""
         moment = time.time()
@@ -115,6 +121,7 @@ def _amounts(report: PartitionReport) -> Samples:
     amounts = {
         "rows_received_total": counts.received,
         "rows_stored_total": counts.stored,
+        "rows_replaced_total": report.replaced,
         "rows_filtered_total": counts.filtered,
         "rows_out_of_range_total": counts.out_of_range,
         "rows_deleted_total": counts.deleted,

@@ -10,6 +10,7 @@ import click
 
 from tailrace.cli.completing import complete_partitions
 from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.other_lake import lake_options
 from tailrace.cli.partition_changes import history, restore
 from tailrace.cli.partition_delete import delete
 
@@ -68,15 +69,23 @@ for _verb in (delete, history, restore):
 
 @command.command("list", short_help="All partitions, with rows, size, days and gaps.")
 @click.argument("names", metavar="[SEL]...", nargs=-1, shell_complete=complete_partitions)
+@lake_options(False, "Of another lake, alone: a URL, a directory, or a workspace.")
 @output_option
 @without_spark()
-def list_partitions(context: Context, names: tuple[str, ...], output: str) -> None:
+def list_partitions(
+    context: Context, names: tuple[str, ...], address: str | None, connection: str | None, output: str
+) -> None:
     """All partitions: configured ones, and orphaned ones that only the lake knows. SEL may hold wildcards."""
     from tailrace.cli.hints import note_nothing
     from tailrace.cli.listing import show_rows
+    from tailrace.cli.other_lake import lake_at
     from tailrace.cli.settings import load_config, open_lake
 
     config = load_config(context)
+    if address is not None:
+        theirs = partition_rows(config, lake_at(context, config, address, connection), names)
+        show_rows([row for row in theirs if row["rows"] is not None], COLUMNS, output)
+        return
     rows = partition_rows(config, open_lake(context, config), names)
     show_rows(rows, COLUMNS, output)
     if not rows:

@@ -21,6 +21,7 @@ FORMS = (
     "table", "pretty", "plain", "json", "jsonl", "csv", "tsv", "line", "markdown", "chart", "parquet", "arrow",
 )  # fmt: skip
 "Those of `query/files.py`, which is not imported for a help text."
+_SAMPLER = "weighted_reservoir_sample"
 _DOT = re.compile(r"^\.[a-z]", re.MULTILINE)
 "A command of the shell, on standard input."
 
@@ -63,7 +64,7 @@ def command(context: Context, texts: tuple[str, ...], output: str | None, out: P
 
         converse(context, engine, output or "table", options["timing"])
         return
-    statements = [sql_of(text) for text in texts or ("-",)]
+    statements = _with_samples([sql_of(text) for text in texts or ("-",)], options)
     parameters = parameters_from(options["given"], statements)
     engine = engine_of(context, options)
     if not texts and _DOT.search(statements[0]):
@@ -96,6 +97,20 @@ def _answer_all(
         if out and not destination.answers:
             hint = "give a statement that has one"
             raise UsageError(f"there is no answer to write to {out}", code="usage.no-answer", hint=hint)
+
+
+def _with_samples(statements: list[str], options: dict[str, Any]) -> list[str]:
+    """Samples are drawn by DuckDB here: what draws them is written for one engine."""
+    if not any(_SAMPLER in sql.lower() for sql in statements):
+        return statements
+    from tailrace.core import UsageError
+    from tailrace.windows.sql import sampled
+
+    if options["engine"] == "spark":
+        hint = "leave out --engine; in PySpark, tailrace.windows.sql.sampled(sql, 'spark') gives the SQL"
+        raise UsageError(f"`tailrace query` draws samples with DuckDB: {_SAMPLER}", code="usage.sampler", hint=hint)
+    options["engine"] = "duckdb"
+    return [sampled(sql) for sql in statements]
 
 
 def _tell(text: str) -> None:

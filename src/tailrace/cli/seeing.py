@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -32,10 +32,8 @@ class Configured:
         self.warn = warn
 
     def tables(self) -> Mapping[str, Table]:
-        """Built-in and configured tables."""
-        from tailrace.cli.settings import all_tables
-
-        return all_tables(self.config)
+        """Built-in and configured tables, and those of packages."""
+        return _Declared(self.config)
 
     def schemas(self) -> Sequence[Schema]:
         """Configured schemas."""
@@ -62,6 +60,31 @@ class Configured:
             told = "its tables and schemas are left out"
             self.warn(f"the configuration cannot be read, {told}: {error}")
             return None
+
+
+class _Declared(Mapping[str, "Table"]):
+    """Tables by name; a module is imported for one that is looked at."""
+
+    def __init__(self, config: Config | None) -> None:
+        from tailrace.core.registry import packaged_tables, table_names
+
+        self.config = config
+        self.packaged = packaged_tables()
+        own = (spec.name for spec in (config.tables if config else ()))
+        self.names = sorted({*self.packaged, *table_names(), *own})
+
+    def __getitem__(self, name: str) -> Table:
+        from tailrace.config import tables_for
+        from tailrace.core.registry import find_table
+
+        found = tables_for(self.config, name) if self.config else find_table(name)
+        return self.packaged[name] if found is None else found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
 
 
 def scope_of(

@@ -13,6 +13,7 @@ from tailrace.cli.options import Context, everywhere
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tailrace.streams.otap_sink import OtapOptions
     from tailrace.streams.settings import ListenerOptions
     from tailrace.streams.sink_options import SinkOptions
 
@@ -28,8 +29,11 @@ if TYPE_CHECKING:
     help="Who decodes: this process, or Spark's tasks as a stream.",
 )  # fmt: skip
 @click.option("--part", type=click.Choice(("listeners", "driver")), hidden=True, help="Run only this part.")
+@click.option("--drain", is_flag=True, hidden=True, help="Store what there is, and end.")
 @everywhere
-def command(context: Context, spool_size: str, shutdown_timeout: float, engine: str, part: str | None) -> None:
+def command(
+    context: Context, spool_size: str, shutdown_timeout: float, engine: str, part: str | None, drain: bool
+) -> None:
     """Run listeners and sinks of the configuration.
 
     What listeners accept is on disk before it is acknowledged, and is then decoded and published in the sinks' files.
@@ -40,20 +44,20 @@ def command(context: Context, spool_size: str, shutdown_timeout: float, engine: 
     """
     from tailrace.cli.settings import load_config
     from tailrace.config.functions import size
-    from tailrace.streams.settings import listeners, sinks
+    from tailrace.streams.settings import listeners, otap_sinks, sinks
 
     try:
         most = size(spool_size)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--spool-size") from None
     config = load_config(context)
-    found, targets = listeners(config), sinks(config, _here())
-    _require(found, targets)
+    found, targets, tables = listeners(config), sinks(config, _here()), otap_sinks(config, _here())
+    _require(found, [*targets, *tables])
     spool = context.home_path / "spool" / context.workspace_name
     if part == "listeners":
         _listen(context, found, targets, spool, most)
     elif part == "driver":
-        _drive(context, targets, spool, engine)
+        _drive(context, targets, tables, spool, engine, drain=drain)
     else:
         sys.exit(_supervise(shutdown_timeout))
 
@@ -64,7 +68,7 @@ def _here() -> Path:
     return Path.cwd()
 
 
-def _require(found: list[ListenerOptions], targets: list[SinkOptions]) -> None:
+def _require(found: list[ListenerOptions], targets: list[object]) -> None:
     from tailrace.core.errors import ConfigError
 
     if not found:
@@ -121,15 +125,27 @@ def _reload(listening: object) -> None:
     click.echo("API keys: " + ("the earlier ones hold" if errors else "read again"), err=True)
 
 
-def _drive(context: Context, targets: list[SinkOptions], spool: Path, engine: str) -> None:
+def _drive(
+    context: Context,
+    targets: list[SinkOptions],
+    tables: list[OtapOptions],
+    spool: Path,
+    engine: str,
+    *,
+    drain: bool,
+) -> None:
     import threading
 
     from tailrace.streams.driver import Driver
+    from tailrace.windows.arriving import write_partition
 
+    written = dict.fromkeys(tables, write_partition)
     stop = threading.Event()
+    if drain:
+        stop.set()
     signal.signal(signal.SIGTERM, lambda *_: stop.set())
     if engine == "local":
-        Driver(spool, targets, _say).run(stop)
+        Driver(spool, targets, _say, written).run(stop)
         return
     from tailrace.cli.settings import session_options
     from tailrace.pipeline.session import session
@@ -138,7 +154,7 @@ def _drive(context: Context, targets: list[SinkOptions], spool: Path, engine: st
     with session(session_options(context)) as spark:
         # Spark installs a handler of its own.
         signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        SparkDriver(spark, spool, targets, _say).run(stop)
+        SparkDriver(spark, spool, targets, _say, written).run(stop)
 
 
 def _say(text: str) -> None:

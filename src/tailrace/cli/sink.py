@@ -19,7 +19,7 @@ COLUMNS = ("name", "path", "at", "rows", "waiting", "quarantined", "late", "file
 
 @click.group("sink")
 def command() -> None:
-    """Show how sinks of live data stand."""
+    """Show how sinks of live data stand, and mend them."""
 
 
 @command.command("status")
@@ -39,6 +39,33 @@ def status(context: Context, names: tuple[str, ...], output: str) -> None:
 
     known = {options.name: options for options in sinks(load_config(context), Path.cwd())}
     show_rows([_row(known[name]) for name in listed("sink", names, sorted(known))], COLUMNS, output)
+
+
+@command.command("replay")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@output_option
+@without_spark()
+def replay_command(context: Context, names: tuple[str, ...], output: str) -> None:
+    """Store what is in the quarantine of sinks and can be stored by now.
+
+    Messages that did not decode are decoded again, and rows whose times were refused are held against the times that
+    the configuration allows now. `tailrace serve` must not be running.
+
+    Exit codes: 0 done, whatever is left; 6 the sink or the spool is in use.
+    """
+    from tailrace.cli.listing import show_rows
+    from tailrace.cli.matching import listed
+    from tailrace.cli.settings import load_config
+    from tailrace.streams.replaying import replay
+    from tailrace.streams.settings import sinks
+
+    known = {options.name: options for options in sinks(load_config(context), Path.cwd())}
+    spool = context.home_path / "spool" / context.workspace_name
+    rows: list[Row] = []
+    for name in listed("sink", names, sorted(known)):
+        found = replay(known[name], spool)
+        rows.append({"name": name, "stored": found.stored, "left": found.left})
+    show_rows(rows, ("name", "stored", "left"), output)
 
 
 def _row(options: SinkOptions) -> Row:

@@ -100,12 +100,13 @@ def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str
         yield "stopped", "before its end; what is counted here is stored, the next run collects the rest"
     if not report.discovered:
         if not report.interrupted:
-            yield "artifacts", "none: no file matches"
+            unlisted = any(trouble.code.startswith("source.") for trouble in report.troubles)
+            yield "artifacts", f"none: {'the source could not be listed' if unlisted else NOTHING}"
         return
     more = "".join(f", {number:,} {what}" for what, number in further.items() if number)
     yield "artifacts", f"{report.done - report.failed - report.kept:,} of {report.discovered:,}{more}"
     rows = [
-        f"{c.received:,} received", f"{c.stored:,} stored", f"{c.filtered:,} filtered",
+        f"{c.received:,} received", f"{c.stored:,} stored{_instead(report)}", f"{c.filtered:,} filtered",
         f"{c.out_of_range:,} out of range", f"{c.quarantined:,} quarantined",
     ]  # fmt: skip
     if c.deleted:
@@ -125,6 +126,11 @@ def _facts(report: PartitionReport, context: Context) -> Iterator[tuple[str, str
         yield "merged", f"{count(merged.files_before, 'file')} into {merged.files_after:,} ({size(merged.bytes_after)})"
     if c.quarantined or report.failed:
         yield "see", f"{context.command} quarantine show {shlex.quote(report.name)}"
+
+
+def _instead(report: PartitionReport) -> str:
+    """Artifacts that are read again bring rows that were there before: not all that is stored is more."""
+    return f" in place of {count(report.replaced, 'earlier one')}" if report.replaced else ""
 
 
 def print_troubles(report: PartitionReport | ReplayReport | CompactionReport) -> None:

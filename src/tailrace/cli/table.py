@@ -9,6 +9,7 @@ import click
 
 from tailrace.cli.completing import complete_tables
 from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.other_lake import lake_options
 
 if TYPE_CHECKING:
     from tailrace.cli.holdings import Holding
@@ -29,15 +30,21 @@ def command() -> None:
 
 @command.command("list", short_help="All tables: built in, configured, or in the lake.")
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=complete_tables)
+@lake_options(False, "Of another lake, alone: a URL, a directory, or a workspace.")
 @output_option
 @without_spark()
-def list_tables(context: Context, names: tuple[str, ...], output: str) -> None:
+def list_tables(
+    context: Context, names: tuple[str, ...], address: str | None, connection: str | None, output: str
+) -> None:
     """All tables: built in, configured, or present in the lake. NAME may hold wildcards."""
     from tailrace.cli.listing import show_rows
+    from tailrace.cli.other_lake import lake_at
     from tailrace.cli.settings import load_config, open_lake
 
     config = load_config(context)
-    show_rows(table_rows(config, open_lake(context, config), names), COLUMNS, output)
+    lake = open_lake(context, config) if address is None else lake_at(context, config, address, connection)
+    rows = table_rows(config, lake, names)
+    show_rows(rows if address is None else [row for row in rows if row["rows"] is not None], COLUMNS, output)
 
 
 def table_rows(config: Config, lake: Lake, names: Sequence[str] = ()) -> list[Row]:

@@ -67,9 +67,13 @@ class Upkeep:
         command = command_line(sys.argv[1:])
         for chore in [chore for chore in self.due if chore.action in actions]:
             try:
-                self.done.append(carry_out(self.lake, chore, command, self.now))
+                done = carry_out(self.lake, chore, command, self.now)
             except (TailraceError, OSError) as error:
                 self._trouble(chore.name, error)
+                continue
+            self.done.append(done)
+            if done.stopped is not None:
+                self._trouble(chore.name, done.stopped)
 
     def _trouble(self, name: str, error: TailraceError | OSError) -> None:
         if isinstance(error, OSError):

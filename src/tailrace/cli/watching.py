@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn
@@ -130,7 +132,15 @@ def go_on(
         if watch.interrupts.came:
             raise KeyboardInterrupt
         failures = failures + 1 if done.failed else 0
+        del done
+        _give_back_memory()
         time.sleep(pace.wait(failures))
+
+
+def _give_back_memory() -> None:
+    """What was freed: the C library keeps it in an area for each of the many threads that a round has had."""
+    with suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _told(error: Exception) -> TailraceError:

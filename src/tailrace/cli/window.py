@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 IMPORTED = ("part_id", "files", "logs", "refused", "place")
 EXPORTED = ("logs", "unresolved", "files", "size", "place")
-FORMS = ("otlp_proto", "otlp_json", "otap_parquet")
+FORMS = ("otlp_proto", "otlp_json", "otap_ipc", "otap_parquet")
 
 
 @click.group("window")
@@ -72,7 +72,7 @@ def export_logs(context: Context, base: str, out: str, form: str, batch_size: in
     Resource, scope and typed attributes come with them. The tables may have been written by `window import` or by
     OpenTelemetry's own Parquet exporter. Its files do not say for certain which resource a log without attributes
     has: such logs are counted as unresolved and come without one. The protobuf file is one ExportLogsServiceRequest;
-    of JSON there is one per line and batch.
+    of JSON there is one per line and batch; of OTAP in Arrow's IPC format, one BatchArrowRecords behind its length.
 
     Exit codes: 0 all well, 2 usage, 5 a file cannot be read or written.
     """
@@ -97,11 +97,13 @@ def export_logs(context: Context, base: str, out: str, form: str, batch_size: in
 @click.option("--to", "end", metavar="TIME", help="Only logs before this time.")
 @click.option("--sample-size", metavar="N", type=click.IntRange(1, 99_999), default=100, help="Value of {sample_size}.")
 @click.option("--seed", metavar="N", type=int, default=0, help="The same seed draws the same rows.")
+@click.option("--then", metavar="SQL", help="Ask this about what SQL selects: selected_ids(_part_id, sampled_id).")
 @output_option
 @without_spark()
 def query_logs(
-    context: Context, base: str, sql: str, start: str | None, end: str | None, sample_size: int, seed: int, output: str
-) -> None:
+    context: Context, base: str, sql: str, start: str | None, end: str | None, sample_size: int, seed: int,
+    then: str | None, output: str,
+) -> None:  # fmt: skip
     """Answer SQL over the OTAP tables below DIR.
 
     Tables are logs, log_attrs, resource_attrs and scope_attrs; in log_attributes, resource_attributes and
@@ -117,7 +119,7 @@ def query_logs(
 
     moment = now()
     times = [None if text is None else parse_time(text, moment) for text in (start, end)]
-    found = ask(_existing(base), sql, *times, sample_size=sample_size, seed=seed)
+    found = ask(_existing(base), sql, *times, sample_size=sample_size, seed=seed, then=then)
     show_rows(found.to_pylist(), tuple(found.column_names), output)
 
 

@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING
 import click
 
 from tailrace.cli.completing import names_of
+from tailrace.cli.metrics_options import MetricsOptions, metrics_options
 from tailrace.cli.options import Context, everywhere, output_option, report_option, without_spark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from tailrace.cli.lazy_session import SessionOnDemand
     from tailrace.cli.listing import Row
+    from tailrace.config.model import ConnectionSpec
     from tailrace.windows.run import Places
     from tailrace.windows.spec import WindowSpec
-    from tailrace.windows.state import Done
+    from tailrace.windows.state import Done, Segment
     from tailrace.windows.unit import Unit
 
-DONE = ("window", "start", "late", "files", "logs", "rows", "selected", "undated", "unresolved", "size", "seconds")
+    Told = Callable[[WindowSpec, Segment], None]
+
+DONE = ("window", "start", "late", "files", "logs", "rows", "selected", "undated", "unresolved", "invalid_weights",
+        "size", "seconds")  # fmt: skip
 STATUS = ("window", "through", "finished", "logs", "selected", "late_files", "late_rows", "undated", "unresolved",
-          "safety_margin", "out")  # fmt: skip
-SPREAD = 8
-"Units from which a Spark session pays."
+          "undelivered", "safety_margin", "out")  # fmt: skip
+SPREAD = 128
+"Windows from which a Spark session pays."
 
 
 @click.command("run")
@@ -33,8 +38,11 @@ SPREAD = 8
 @click.option("--once", is_flag=True, help="Finish what is ready now, and end.")
 @click.option("--until", metavar="TIME", help="End when all windows up to this time are finished.")
 @report_option
+@metrics_options
 @everywhere
-def run_windows(context: Context, names: tuple[str, ...], once: bool, until: str | None, output: str) -> None:
+def run_windows(
+    context: Context, names: tuple[str, ...], once: bool, until: str | None, output: str, metrics: MetricsOptions
+) -> None:
     """Run the queries of all windows that are ready.
 
     `window` blocks say what is asked, and of which tables; one aligned window of time is run after the other. It is
@@ -47,15 +55,26 @@ def run_windows(context: Context, names: tuple[str, ...], once: bool, until: str
     """
     from tailrace.cli.lazy_session import SessionOnDemand
     from tailrace.cli.settings import now, session_options
+    from tailrace.cli.window_metrics import samples_of
     from tailrace.core import parse_time
     from tailrace.windows.asking import nanoseconds
 
     specs = _specs(context, names)
     last = None if until is None else nanoseconds(parse_time(until, now()))
     rows: list[Row] = []
-    with SessionOnDemand(session_options(context)) as session:
+    with SessionOnDemand(session_options(context)) as session, metrics.opened(context) as counted:
+
+        def told(spec: WindowSpec, segment: Segment) -> None:
+            rows.extend(_row(spec, done) for done in segment.windows)
+            if counted is not None:
+                counted.count(samples_of(spec.name, segment))
+            if segment.late_files and not context.quiet:
+                click.echo(f"warning: {spec.name}: {segment.late_files} late files, {segment.late_rows} logs", err=True)
+
         while True:
-            waiting = [_pass(spec, places, session, last, rows, context) for spec, places in specs]
+            waiting = [_pass(spec, places, session, last, told) for spec, places in specs]
+            if counted is not None:
+                counted.save()
             if once or not any(waiting):
                 break
             if rows and last is None:  # it may go on for weeks
@@ -65,25 +84,22 @@ def run_windows(context: Context, names: tuple[str, ...], once: bool, until: str
     _tell(rows, output, context)
 
 
-def _pass(
-    spec: WindowSpec, places: Places, session: SessionOnDemand, until: int | None, rows: list[Row], context: Context
-) -> bool:
+def _pass(spec: WindowSpec, places: Places, session: SessionOnDemand, until: int | None, told: Told) -> bool:
     """Everything of a window that is ready; True where there may be more to come."""
     from tailrace.windows.run import WindowRun, locked, run_here
-    from tailrace.windows.state import Segment
     from tailrace.windows.tasks import run_on_spark
 
     def runner(units: list[Unit]) -> Iterable[list[Done]]:
-        return run_on_spark(session.get(), units) if len(units) >= SPREAD else run_here(units)
+        if spec.engine == "spark":
+            from tailrace.windows.spark_engine import run_by_spark
 
-    def told(segment: Segment) -> None:
-        rows.extend(_row(spec, done) for done in segment.windows)
-        if segment.late_files and not context.quiet:
-            click.echo(f"warning: {spec.name}: {segment.late_files} late files, {segment.late_rows} logs", err=True)
+            return run_by_spark(session.get(), units)
+        many = sum(len(unit.windows) for unit in units) >= SPREAD
+        return run_on_spark(session.get(), units) if many else run_here(units)
 
     with locked(places, spec.name):
         run = WindowRun(spec, places, runner)
-        run.run(time.time_ns(), until, told)
+        run.run(time.time_ns(), until, lambda segment: told(spec, segment))
     finished = run.state.through
     return until is None or finished is None or finished < spec.temporal.start_of(until)
 
@@ -107,6 +123,7 @@ def show_status(context: Context, names: tuple[str, ...], output: str) -> None:
             **{name: getattr(state, name) for name in ("logs", "selected", "late_files", "late_rows")},
             "undated": state.undated,
             "unresolved": state.unresolved,
+            "undelivered": len(state.waiting),
             "safety_margin": f"{spec.temporal.margin // 1_000_000_000}s",
             "out": str(spec.out),
         }
@@ -117,6 +134,7 @@ def show_status(context: Context, names: tuple[str, ...], output: str) -> None:
 def _specs(context: Context, names: tuple[str, ...]) -> list[tuple[WindowSpec, Places]]:
     from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
+    from tailrace.config import Reference
     from tailrace.core.errors import ConfigError
     from tailrace.lake.place import LocalPlace
     from tailrace.windows.run import Places
@@ -127,17 +145,24 @@ def _specs(context: Context, names: tuple[str, ...]) -> list[tuple[WindowSpec, P
     if not known:
         hint = "see `tailrace window run --help` and docs/config/window.md"
         raise ConfigError("no window is configured", code="window.none", hint=hint)
+
+    def connected(named: object) -> ConnectionSpec | None:
+        if not isinstance(named, Reference):
+            return None
+        return next(each for each in config.connections if (each.type, each.name) == named.path[1:])
+
     root = open_lake(context, config).meta_root
     found = []
     for name in listed("window", names, known):
         given = known[name].args.get("state_dir")
         state = str(Path(str(given)).expanduser().absolute()) if given else str(root / "windows" / name)
-        found.append((read_spec(known[name]), Places(LocalPlace(state))))
+        found.append((read_spec(known[name], connected), Places(LocalPlace(state))))
     return found
 
 
 def _row(spec: WindowSpec, done: Done) -> Row:
-    shown = {name: getattr(done, name) for name in ("late", "logs", "rows", "selected", "undated", "unresolved")}
+    counts = ("late", "logs", "rows", "selected", "undated", "unresolved", "invalid_weights")
+    shown = {name: getattr(done, name) for name in counts}
     return {
         "window": spec.name, "start": _moment(done.start), "files": len(done.files), "size": done.bytes,
         "seconds": done.seconds, **shown,

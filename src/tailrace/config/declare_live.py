@@ -37,7 +37,7 @@ TRANSFORMS = _types(
         "action": Attr("text", "What happens to rows that match.", choices=("drop", "keep"), default="drop"),
         "match": Attr("text", "Do all conditions have to hold, or any?", choices=("all", "any"), default="all"),
         "where": Attr("text", "In place of conditions: a DuckDB condition."),
-    }, ("type",), {"condition": _CONDITION}, active=False),
+    }, ("type",), {"condition": _CONDITION}),
     BlockType("redact", "Take personal data out; a row that cannot be redacted is not stored.", {
         "strategy": Attr("text", "By a word, or by a keyed hash.", choices=("redact", "hash"), default="redact"),
         "hash_key": Attr("text", "Key of the hash.", secret=True),
@@ -47,17 +47,17 @@ TRANSFORMS = _types(
         )),
         "custom_patterns": Attr("map", "Own expressions by name."),
         "scan_all": Attr("flag", "Look into every text.", default=False),
-    }, ("type",), {"field": _FIELD}, active=False),
+    }, ("type",), {"field": _FIELD}),
     _type("sample", "Keep a share of the rows.", {
         "rate": Attr("number", "Share between 0 and 1.", required=True),
         "key": Attr("text", "Field whose equal values stay or go together."),
-    }, ("type",)),
+    }, ("type",), active=True),
     _type("reduce", "Keep the first of similar rows, with their number.", {
         "group_by": Attr("texts", "Fields that tell similar rows.", required=True),
         "window": Attr("duration", "How long rows are gathered.", default="5s"),
         "max_events": Attr("number", "Rows of a group at most.", default=1000, least=1),
         "min_events": Attr("number", "Smaller groups stay as they are.", default=2, least=1),
-    }, ("type",)),
+    }, ("type",), active=True),
     _type("pattern", "Number messages by their template.", {
         "similarity_threshold": Attr("number", "Share of equal words.", default=0.5),
         "max_child_nodes": Attr("number", "Branches of the tree.", default=100, least=1),
@@ -70,7 +70,6 @@ TRANSFORM = BlockType(
     _NOTE,
     ("type",),
     types=TRANSFORMS,
-    active=False,
 )
 _FLUSHED: Attrs = {
     "flush_interval": Attr("duration", "How long rows may wait before they are written.", default="10s"),
@@ -106,7 +105,7 @@ SINKS = _types(
         "path": Attr("text", "Output directory.", required=True),
         "compression": Attr("text", "Codec.", choices=_CODECS, default="zstd"),
         **_FLUSHED,
-    }),
+    }, active=True),
 )  # fmt: skip
 SINK = BlockType(
     "sink", "Where live rows are written.",
@@ -119,7 +118,7 @@ _SERVER: Attrs = {
     "tls_cert": Attr("text", "File of the certificate."),
     "tls_key": Attr("text", "File of the certificate's key."),
     "max_connections": Attr("number", "Connections at a time.", default=1000, least=1),
-    "rate_limit": Attr("number", "Requests a second of one key or address.", active=False),
+    "rate_limit": Attr("number", "Requests a second of one key or address, or messages.", least=0.001),
     "sinks": Attr("references", "Sinks that get its rows; all when absent.", to=("sink",)),
     **_ENABLED,
 }
@@ -179,7 +178,7 @@ WINDOW = BlockType(
     {
         "base_uri": Attr("text", "Directory or URL that holds `logs`, `log_attrs` …", required=True),
         "path": Attr("text", "The same as `base_uri`.", same_as="base_uri"),
-        "connection": Attr("reference", "Credentials for it.", to=("connection",), active=False),
+        "connection": Attr("reference", "Credentials for it.", to=("connection",)),
         "signal_types": Attr("texts", "What is read.", choices=("logs",), default=("logs",)),
         "query": Attr(
             "text", "SQL with `{window_start_ns}`, `{window_end_ns}`, `{sample_size}`; all logs when absent.",
@@ -214,10 +213,11 @@ WINDOW = BlockType(
         }, ()),
         "performance": BlockType("performance", "How much at a time.", {
             "batch_size": Attr("number", "Logs of an output batch.", default=65535, least=1),
-            "target_partitions": Attr("number", "Tasks of a window.", default=8, least=1, active=False),
+            "target_partitions": Attr("number", "Tasks of a shuffle, where Spark answers.", default=8, least=1),
             "max_concurrent_windows": Attr("number", "Windows at a time.", default=1, least=1, active=False),
             "max_concurrent_files": Attr("number", "Files read at a time.", default=10, least=1, active=False),
             "memory_limit": Attr("size", "Memory of a window.", default="1GB", active=False),
+            "enable_arrow_optimization": Attr("flag", "Taken for compatibility.", default=True, active=False),
         }, ()),
         "output": BlockType("output", "Where results go.", {
             "format": Attr(
@@ -225,8 +225,9 @@ WINDOW = BlockType(
                 choices=("otlp_proto", "otlp_json", "otap_parquet", "otap_ipc", "parquet"), default="otlp_proto",
             ),
             "path": Attr("text", "Directory or URL."),
-            "endpoint": Attr("text", "OTLP/HTTP address that gets them as well.", active=False),
-            "connection": Attr("reference", "Credentials for either.", to=("connection",), active=False),
+            "endpoint": Attr("text", "OTLP/HTTP address that gets them as well."),
+            "headers": Attr("map", "Headers of every request to it.", secret=True),
+            "connection": Attr("reference", "Credentials for `path`.", to=("connection",)),
         }, ()),
     },
     example='window "errors" {\n  base_uri           = "/data/otap"\n  window_granularity = "1m"\n'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -106,6 +107,7 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for path in paths:
         try:
+            _check_link(path)
             if path.is_dir():
                 found.update(dict.fromkeys([*_inside(path, SUFFIX), *_inside(path, TOML)]))
             elif path.is_file():
@@ -122,7 +124,20 @@ def find_files(paths: Sequence[Path]) -> list[Path]:
 
 
 def _inside(directory: Path, suffix: str) -> list[Path]:
-    return sorted(file for file in directory.iterdir() if file.name.endswith(suffix) and file.is_file())
+    named = sorted(file for file in directory.iterdir() if file.name.endswith(suffix))
+    for file in named:
+        _check_link(file)
+    return [file for file in named if file.is_file()]
+
+
+def _check_link(path: Path) -> None:
+    """One that leads nowhere was meant to be read: without what it holds, all else may mean something other."""
+    if path.is_symlink() and not path.exists():
+        raise ConfigError(
+            f"{path} is a link to {os.readlink(path)}, where nothing is",
+            code="config.no-such-path",
+            hint="mend the link, or remove it",
+        )
 
 
 def _text(file: Path) -> Text:

@@ -51,7 +51,8 @@ class CsvReader:
             refused[row.number - 1] = row.actual_columns
             return "skip"
 
-        table = pyarrow.csv.read_csv(
+        # Not `read_csv`, which hands even a block of five lines to another thread: 0.09 instead of 0.21 ms of CPU.
+        reader = pyarrow.csv.open_csv(
             pa.py_buffer(buffer),
             read_options=pyarrow.csv.ReadOptions(
                 use_threads=False, column_names=list(self.names), block_size=len(buffer) + 1
@@ -67,6 +68,7 @@ class CsvReader:
                 quoted_strings_can_be_null=self.quoted_nulls,
             ),
         )
+        table = reader.read_all()
         return {name: _whole(table[name]) for name in self.wanted}, refused
 
 

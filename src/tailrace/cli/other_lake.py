@@ -1,0 +1,73 @@
+"""A second lake beside the workspace's own: by its URL or directory, or by the name of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tailrace.cli.completing import names_of
+from tailrace.cli.options import Context
+from tailrace.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+    from tailrace.config.model import ConnectionSpec
+    from tailrace.lake.paths import Lake
+
+Command = Callable[..., Any]
+
+
+def lake_options(required: bool, help: str) -> Callable[[Command], Command]:
+    """`--lake` and `--connection`."""
+
+    def decorated(command: Command) -> Command:
+        command = click.option(
+            "--connection",
+            metavar="NAME",
+            shell_complete=names_of("connection"),
+            help="Connection with which its URL is reached.",
+        )(command)
+        return click.option("--lake", "address", metavar="URL", required=required, help=help)(command)
+
+    return decorated
+
+
+def lake_at(context: Context, config: Config, address: str, connection: str | None) -> Lake:
+    """The lake that is meant; it need not exist yet."""
+    from tailrace.cli.settings import open_lake
+    from tailrace.lake.located import place_at
+    from tailrace.lake.paths import Lake
+
+    name = address.removeprefix("workspace.")
+    if "/" not in name:
+        return _workspace(context, config, name, connection)
+    own = open_lake(context, config)
+    found = Lake(context.home_path, context.workspace_name, place_at(address, _connection(config, connection)))
+    if found.data_root.uri == own.data_root.uri:
+        hint = "name the lake that is not the workspace's own"
+        raise UsageError("that is the lake of the workspace itself", code="usage.same-lake", where=address, hint=hint)
+    return found
+
+
+def _workspace(context: Context, config: Config, name: str, connection: str | None) -> Lake:
+    from tailrace.cli.settings import open_lake
+
+    if config.workspace(name) is None or name == context.workspace_name:
+        hint = "write a URL such as s3://bucket/prefix, a directory, or the name of another workspace with a `path`"
+        raise UsageError(f"no other lake is called '{name}'", code="usage.unknown-lake", hint=hint)
+    if connection is not None:
+        hint = "leave --connection out: the workspace says how it is reached"
+        raise UsageError(f"'{name}' is a workspace", code="usage.connection-of-workspace", hint=hint)
+    return open_lake(replace(context, workspace=name), config)
+
+
+def _connection(config: Config, name: str | None) -> ConnectionSpec | None:
+    from tailrace.cli.matching import chosen
+
+    if name is None:
+        return None
+    known = {f"{spec.type}.{spec.name}": spec for spec in config.connections}
+    return known[chosen("connection", name, sorted(known))[0]]

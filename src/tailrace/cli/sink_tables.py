@@ -1,0 +1,27 @@
+"""Files of sinks as tables of a query: `sink_NAME.events`, `sink_NAME.logs`, `sink_NAME.snapshots`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+    from tailrace.query.beside import BesideTable
+
+PREFIX = "sink_"
+
+
+def sink_tables(config: Config | None) -> Iterator[BesideTable]:
+    """Those of Parquet sinks; what is published is in them."""
+    from tailrace.query.beside import BesideTable
+    from tailrace.streams.kinds import KINDS, schema
+    from tailrace.streams.settings import sinks
+    from tailrace.streams.tree import paths_of
+
+    for options in sinks(config, Path.cwd()) if config is not None else ():
+        for kind in KINDS:
+            columns = schema(kind, options.workspace_id_type, options.data_format)
+            yield BesideTable(f"{PREFIX}{options.name}", kind, columns, partial(paths_of, options, kind))
