@@ -22,18 +22,22 @@ demo: $(RUN) ## Sample logs → lake → first answers
 	$(BIN)/tailrace demo
 
 test: $(DEV) ## All tests but the long ones
-	$(PYTEST) tests --ignore=tests/long --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) tests --ignore=tests/long -m "not slow" --numprocesses $(TESTERS) --dist loadfile --no-loadscope-reorder
 
 long: $(DEV) ## Tests that need minutes or gigabytes: kill -9, huge inputs → tests/long/RESULTS.md
+	$(PYTEST) tests --ignore=tests/long -m slow
 	$(PYTEST) tests/long --results tests/long/RESULTS.md
 
 bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → benchmarks/RESULTS.md
 	$(BIN)/python benchmarks/run.py --scale 1,4,16
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/objects.py
+	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/compaction.py
+	$(BIN)/python benchmarks/year.py
 	$(BIN)/python benchmarks/formats.py
 	$(BIN)/python benchmarks/table_costs.py
+	$(BIN)/python benchmarks/windows.py
 
 docs: $(DEV) ## Write the generated parts of docs/ anew
 	$(BIN)/python docs/generate.py

@@ -11,8 +11,10 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,15 @@ def compact(home: Path) -> Cost:
     """The command a user would type."""
     tailrace = str(Path(sys.executable).with_name("tailrace"))
     return measure([tailrace, "--home", str(home), "compact", "--no-progress", "--output", "json"], CACHE)
+
+
+def beside_others(home: Path) -> Cost:
+    """The same command, without a look at its costs: that would end all processes that are left, a reader too."""
+    tailrace = str(Path(sys.executable).with_name("tailrace"))
+    command = [tailrace, "--home", str(home), "compact", "--no-progress", "--output", "json"]
+    began = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | CACHE)
+    return Cost(time.perf_counter() - began, 0, 0, 0, done.returncode, done.stdout, done.stderr)
 
 
 def linked(source: Path, target: Path) -> None:
@@ -52,6 +63,26 @@ def by_tailrace(small: SmallFiles, scratch: Path) -> list[report.Result]:
     ]
     shutil.rmtree(home)
     return results
+
+
+def read_meanwhile(small: SmallFiles, scratch: Path) -> report.Result:
+    """Compacts beside one who reads all the time; it is not compared with anybody."""
+    from deltalake import DeltaTable
+
+    home = scratch / "home"
+    for part in ("data", "meta"):
+        linked(small.home / part, home / part)
+    expected = small.expected
+    rows = expected["rows"] // expected["days"]
+    command = [sys.executable, str(report.HERE / "compaction_reader.py"), str(home), str(expected["days"]), str(rows)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+        cost = beside_others(home)
+        told = json.loads(reader.communicate("over")[0])
+    files = DeltaTable(str(home / "data" / "default" / small.data.name)).file_uris()
+    more = {"reader": told["wrong"]} if told["failed"] or not told["looks"] else {}
+    done = result("tailrace", "compact, read meanwhile", cost, files, small, more)
+    shutil.rmtree(home)
+    return done | {"looks": told["looks"]}
 
 
 def by_duckdb(form: str, small: SmallFiles, scratch: Path) -> report.Result:
@@ -90,6 +121,7 @@ def main() -> None:
     parser.add_argument("--days", type=int, default=2_000, help="in all partitions together")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--forms", default=",".join(FORMS), help="of DuckDB's COPY")
+    parser.add_argument("--reader", action=argparse.BooleanOptionalAction, default=True, help="read meanwhile, once")
     parser.add_argument("--dry-run", action="store_true", help="print the figures and keep none")
     args = parser.parse_args()
     make_archive()
@@ -102,6 +134,10 @@ def main() -> None:
             for one in done:
                 runs.setdefault((one["engine"], one["form"]), []).append(one)
                 print(turn + 1, json.dumps(one), flush=True)
+        if args.reader:
+            read = read_meanwhile(small, Path(folder))
+            runs[read["engine"], read["form"]] = [read]
+            print(json.dumps(read), flush=True)
     if not args.dry_run:
         report.RESULTS.mkdir(exist_ok=True)
         report.keep(report.RESULTS / "compaction.json", [median(some) for some in runs.values()])

@@ -159,12 +159,41 @@ def write() -> None:
     startup = RESULTS / "startup.json"
     if startup.exists():
         text += ["## Start-up\n", *_startup(json.loads(startup.read_text())), ""]
-    parts = (("compaction", _compaction), ("objects", _objects), ("formats", _formats), ("tables", _tables))
+    parts = (
+        ("year", _year),
+        ("compaction", _compaction),
+        ("scaling", _log_costs),
+        ("objects", _objects),
+        ("formats", _formats),
+        ("tables", _tables),
+    )
     for name, lines in parts:
         path = RESULTS / f"{name}.json"
         if path.exists():
             text += [*lines(json.loads(path.read_text())["results"]), ""]
     (HERE / "RESULTS.md").write_text("\n".join(text))
+
+
+def _year(results: list[Result]) -> list[str]:
+    lines = [
+        "## One year\n",
+        f"{results[0]['rows']:,} events of CloudTrail, thirty accounts, a file a day each: `tailrace query` beside",
+        "plain DuckDB in Python on the same files with `hive_partitioning`, whole processes. *first*: the question as",
+        "it was asked for the first time, before anything of the files was kept. The first row is compared with",
+        '`python -c "import duckdb"`.\n',
+        "| question | rows | Tailrace: wall s | CPU s | RSS MB | DuckDB: wall s | CPU s | RSS MB | wall ratio "
+        "| at most | first, wall s | wrong |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|",
+    ]
+    for r in results:
+        cells = [r["question"], f"{r['answer']:,}"]
+        for who in ("ours", "theirs"):
+            more = [f"{r[f'{who}_cpu']:.2f}", f"{r[f'{who}_rss'] / 1e6:.0f}"] if f"{who}_cpu" in r else ["", ""]
+            cells += [f"{r[f'{who}_wall']:.2f}", *more]
+        first = f"{r['first_wall']:.2f}" if "first_wall" in r else ""
+        ratio = r["ours_wall"] / r["theirs_wall"]
+        lines.append(f"| {' | '.join(cells)} | {ratio:.2f} | {r['limit']} | {first} | {', '.join(_wrong(r))} |")
+    return lines
 
 
 def _compaction(results: list[Result]) -> list[str]:
@@ -179,6 +208,8 @@ def _compaction(results: list[Result]) -> list[str]:
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|",
     ]
     for r in results:
+        if "looks" in r:
+            continue
         compared = r["engine"] != "tailrace" and not _wrong(r) and not _wrong(first)
         ratios = [f"{first[k] / r[k]:.2f}" if compared else "" for k in ("wall", "cpu")]
         numbers = (
@@ -186,6 +217,33 @@ def _compaction(results: list[Result]) -> list[str]:
             f"{r['bytes_out'] / 1e6:.0f} | {r['files']:,}"
         )
         lines.append(f"| {r['engine']} {r['form']} | {numbers} | {' | '.join(ratios)} | {', '.join(_wrong(r))} |")
+    for r in (r for r in results if "looks" in r):
+        told = ", ".join(_wrong(r)) or "each saw every row once"
+        lines.append(
+            f"\nRead {r['looks']:,} times while it was compacted ({r['wall']:.1f} s beside the reader): {told}."
+        )
+    return lines
+
+
+def _log_costs(results: list[Result]) -> list[str]:
+    lines = [
+        "## What a log costs\n",
+        "What the log of one table costs as it grows: simulated files, with statistics as collections write them, in",
+        "ten partitions. *Plan* finds the files of one day, *list* tells what each partition holds, both with opening",
+        "the table; *commit* adds one file to a table that is open, *catch up* is what readers and writers do then.",
+        "CPU seconds in brackets. Memory is that of the process that does all of it.\n",
+        "| days | files | log MB | checkpoint MB | open s | plan s | list s | commit s | catch up s | checkpoint s "
+        "| RSS MB |",
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for r in sorted(results, key=lambda result: (result["files"], result["days"])):
+        sizes = f"{r['days']:,} | {r['files']:,} | {r['commit_bytes'] / 1e6:.1f} | {r['checkpoint_bytes'] / 1e6:.1f}"
+        if "failed" in r:
+            lines.append(f"| {sizes} | {r['failed']} | | | | | | |")
+            continue
+        steps = ("open", "plan", "list", "commit", "catch_up", "checkpoint")
+        times = " | ".join(f"{r[name]:.2f} ({r[f'{name}_cpu']:.2f})" for name in steps)
+        lines.append(f"| {sizes} | {times} | {r['rss'] / 1e6:.0f} |")
     return lines
 
 

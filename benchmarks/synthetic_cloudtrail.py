@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -192,9 +193,11 @@ def file_name(index: int, files: int, days: int, first: datetime, rng: np.random
     return f"{folder}/{account}_CloudTrail_{region}_{stamp}_{_key(rng)}.json.gz", delivered
 
 
-def events(index: int, count: int, delivered: datetime, rng: np.random.Generator) -> tuple[bytes, dict[str, int]]:
+def events(
+    index: int, count: int, delivered: datetime, rng: np.random.Generator, accounts: Sequence[str] = ACCOUNTS
+) -> tuple[bytes, dict[str, int]]:
     """One file's text, and what a right reader must find in it."""
-    account, region = ACCOUNTS[index % len(ACCOUNTS)], REGIONS[index // len(ACCOUNTS) % len(REGIONS)]
+    account, region = accounts[index % len(accounts)], REGIONS[index // len(accounts) % len(REGIONS)]
     callers = _callers(rng, account, delivered)
     start = int(delivered.timestamp()) - 1020
     times = np.sort(rng.integers(0, 900, count))

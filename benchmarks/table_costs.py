@@ -27,7 +27,7 @@ from tailrace.formats.base import Batch
 from tailrace.formats.stream import open_streams
 from tailrace.pipeline.compute import Computer
 from tailrace.pipeline.infer import with_inferred
-from tailrace.pipeline.shape import held_bytes, together
+from tailrace.pipeline.joining import held_bytes, together
 from tailrace.pipeline.unit import GATHER_BYTES, GATHER_ROWS
 from tailrace.sources import make_source
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import errno
+import gc
 import os
 import socket
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import azuriteserver
 import classarchive
 import pytest
 from commandline import Home
@@ -21,9 +23,12 @@ from world import World
 # A busy machine is no failure: how long an example takes is not what these tests are about.
 # CI tries the same examples every time: what is new is found where somebody can look at it.
 # TAILRACE_EXAMPLES=1000 tries more.
-EXAMPLES = int(os.environ.get("TAILRACE_EXAMPLES", 40))
+EXAMPLES = int(os.environ.get("TAILRACE_EXAMPLES", 20))
 settings.register_profile("tailrace", deadline=None, max_examples=EXAMPLES, derandomize="CI" in os.environ)
 settings.load_profile("tailrace")
+
+# Thousands of collected tests stay to the end: the garbage collector need not look at them again and again.
+gc.disable()
 
 # Credentials of the machine that runs the tests are none of their business.
 os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
@@ -33,6 +38,10 @@ LONGEST = ("unit/pipeline", "faults", "e2e", "spark", "unit/query", "contract")
 
 Before them come tests that need no JVM: meanwhile the class archive is made.
 """
+LATER = {"unit/pipeline/test_remote_lake.py": "contract"}
+"By then Azurite is there."
+AZURE = ("test_remote_lake.py", "test_azure_blob_storage.py", "test_place.py")
+"Files whose tests need it."
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -41,6 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     def place(item: pytest.Item) -> int:
         name = item.path.relative_to(tests).as_posix() if item.path.is_relative_to(tests) else ""
+        name = f"{LATER[name]}/" if name in LATER else name
         return next((n for n, first in enumerate(LONGEST) if name.startswith(f"{first}/")), len(LONGEST))
 
     items.sort(key=place)
@@ -93,9 +103,17 @@ def world(tmp_path: Path) -> World:
     return World(tmp_path / "home")
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.enable()
+    gc.freeze()
     if any("class_archive" in getattr(item, "fixturenames", ()) for item in session.items):
         classarchive.begin(session.config)
+    if any(item.path.name in AZURE for item in session.items) and os.environ.get("PYTEST_XDIST_WORKER", "gw0") == "gw0":
+        azuriteserver.begin(session.config)
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,13 @@
-"""What the Parquet sink promises, by number; docs/live.md says it in words."""
+"""What the Parquet sink promises, by number: files, columns, row groups (1 to 15); docs/live.md says it in words."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import socket
 import subprocess
 import sys
 import time
-from datetime import datetime
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,22 +16,18 @@ import flatwrite as fw
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from liveserver import DEVICE, EVENT, KEY, OTHER, serving
-from livesink import DAY, HOUR, NOW, Sink, day, frames, lines
+from livesink import DAY, HOUR, MIXED, NOW, TODAY, Sink, asked, chdb, configured, day, frames
 
-from tailrace.config.load import load_texts
-from tailrace.config.places import ConfigErrors, Text
+from tailrace.config.places import ConfigErrors
 from tailrace.core.errors import LockedError
-from tailrace.streams import records
+from tailrace.lake.paths import Lake
+from tailrace.query.beside import BesideTable
+from tailrace.query.engine import Engine
 from tailrace.streams.driver import Driver, SinkDriver
-from tailrace.streams.kinds import KINDS, LEVELS, schema
+from tailrace.streams.kinds import KINDS, schema
 from tailrace.streams.records import address
 from tailrace.streams.sink_options import SinkOptions
-from tailrace.streams.spool import SpoolLimits
-
-TODAY = f"42/{day(NOW)}"
-MIXED = (fw.events([fw.event(n) for n in range(30)]), fw.logs([fw.log(n) for n in range(20)]),
-         fw.snapshots([fw.snapshot(n) for n in range(10)]))  # fmt: skip
+from tailrace.streams.tree import paths_of
 
 
 @pytest.fixture
@@ -39,40 +35,48 @@ def sink(tmp_path: Path) -> Sink:
     return Sink(tmp_path)
 
 
-def asked(sql: str) -> list[tuple[object, ...]]:
-    with duckdb.connect() as engine:
-        found: list[tuple[object, ...]] = engine.execute(sql).fetchall()
-        return found
-
-
-def chdb(sql: str) -> str:
-    """In a process of its own: its threads do not end with a connection."""
-    program = "import sys, chdb; print(chdb.query(sys.argv[1], 'CSV'))"
-    run = subprocess.run([sys.executable, "-c", program, sql], stdout=subprocess.PIPE, text=True, check=True)
-    return run.stdout.strip()
-
-
-def test_01_every_file_opens_in_every_engine(sink):
-    """Spark reads them in tests/spark/test_live.py."""
+def test_01_every_file_opens_in_every_engine(sink, monkeypatch):
+    """The document's own questions; Spark is asked in tests/spark/test_live.py."""
     sink.send(frames(*MIXED))
+    monkeypatch.chdir(sink.options.path.parent)
     for kind, count in zip(KINDS, (30, 20, 10), strict=True):
-        path = sink.options.path / f"{TODAY}/{kind}.parquet"
-        assert path.is_file()
+        path = f"parquet/{TODAY}/{kind}.parquet"
+        assert Path(path).is_file()
         assert pq.read_table(path).num_rows == len(pl.read_parquet(path)) == count
         assert asked(f"SELECT count(*) FROM '{path}'") == [(count,)]
-    globbed = f"{sink.options.path}/42/2023-11-*/events.parquet"
-    assert asked(f"SELECT event_type, count(*) FROM '{globbed}' GROUP BY 1") == [("track", 30)]
-    assert len(pl.scan_parquet(f"{sink.options.path}/**/events.parquet").collect()) == 30
-    assert chdb(
-        f"SELECT count(*), min(timestamp) FROM file('{sink.options.path}/{TODAY}/events.parquet', Parquet)"
-    ) == (f"30,{NOW}")
+    counted = asked("SELECT event_type, COUNT(*) FROM 'parquet/42/2023-11-*/events.parquet' GROUP BY 1")
+    assert counted == [("track", 30)]
+    assert asked(f"SELECT count(*) FROM 'parquet/**/logs.parquet' WHERE timestamp > {NOW + 9}") == [(10,)]
+    scanned = pl.scan_parquet("parquet/**/events.parquet").filter(pl.col("workspace_id") == 42)
+    assert len(scanned.collect()) == 30
+    told = chdb(f"SELECT count(*), min(timestamp) FROM file('{Path.cwd()}/parquet/{TODAY}/events.parquet', Parquet)")
+    assert told == f"30,{NOW}"
+
+
+def test_02_nothing_unfinished_has_a_final_name(sink, monkeypatch):
+    """At each step of a renewal all files are whole; tests/long/test_live_kills.py reads them under load and kills."""
+    looks: list[str] = []
+
+    def look(step: str) -> None:
+        looks.append(step)
+        found = [path for path in sink.options.path.rglob("*") if not path.is_dir()]
+        assert all(path.suffix == ".parquet" and pq.ParquetFile(path).read().num_rows for path in found)
+
+    monkeypatch.setattr("tailrace.streams.publish.reached", look)
+    for turn in range(3):
+        sink.events(fw.event(turn))
+    assert looks == ["file-staged", "file-renamed"] * 3
+    assert sink.options.path not in sink.options.state.parents
+    assert sink.options.path.stat().st_dev == sink.options.state.stat().st_dev
 
 
 def test_03_five_sends_leave_all_rows_in_one_file(sink):
-    for turn in range(5):
-        sink.events(*(fw.event(1000 * turn + n) for n in range(1000)))
+    message = fw.events([fw.event(n) for n in range(5000)])
+    for _ in range(5):
+        sink.send(frames(message))
     assert sink.tree() == [f"{TODAY}/events.parquet"]
-    assert len({row["event_name"] for row in sink.rows(f"{TODAY}/events.parquet")}) == 5000
+    table = pq.read_table(sink.options.path / f"{TODAY}/events.parquet")
+    assert (table.num_rows, len(table["event_name"].unique())) == (25_000, 5000)
 
 
 def test_04_rows_from_before_and_after_a_restart(sink):
@@ -176,10 +180,37 @@ def test_11_row_groups_have_statistics_and_follow_each_other(tmp_path):
     assert all(before.max <= after.min for before, after in pairwise(stamps))
 
 
+def test_12_row_groups_are_skipped(tmp_path):
+    """In DuckDB, by its own count of what it scanned; in Spark by tests/spark/test_live.py."""
+    sink = Sink(tmp_path, row_group_size=1000)
+    devices = [hashlib.md5(b"%d" % n).digest() for n in range(10_000)]
+    sink.events(*(fw.event(n, device=device) for n, device in enumerate(devices)))
+    path = sink.options.path / f"{TODAY}/events.parquet"
+    absent = hashlib.md5(b"absent").digest()
+    groups = [
+        groups_scanned(path, condition)
+        for condition in (
+            "true", f"timestamp >= {NOW + 5000} AND timestamp < {NOW + 5010}",
+            f"device_id = unhex('{devices[4321].hex()}')", f"device_id = unhex('{absent.hex()}')",
+        )
+    ]  # fmt: skip
+    assert groups == [10, 1, 1, 0]
+
+
+def groups_scanned(path: Path, condition: str) -> int:
+    with duckdb.connect() as engine:
+        engine.execute("SET enable_profiling = 'no_output'")
+        engine.execute(f"SELECT payload FROM '{path}' WHERE {condition}").fetchall()
+        (told,) = json.loads(engine.get_profiling_information())["operator"][0]["children"]
+    scanned: int = told.get("row_groups_scanned", 0)
+    return scanned
+
+
 CODECS = {"snappy": "SNAPPY", "gzip": "GZIP", "lz4": "LZ4_RAW", "zstd": "ZSTD", "uncompressed": "UNCOMPRESSED"}
 
 
 def test_13_codecs(tmp_path):
+    """Spark reads them in tests/spark/test_live.py."""
     for codec, wanted in CODECS.items():
         sink = Sink(tmp_path / codec, compression=codec)
         sink.events(fw.event())
@@ -202,102 +233,19 @@ def test_14_payloads_as_json_or_as_sent(tmp_path):
         assert footer[b"tailrace.schema_version"] == b"1"
 
 
-def test_19_one_target_that_cannot_be_written_stops_only_itself(sink):
-    (sink.options.path / "7").write_text("in the way")
-    sink.send(frames(fw.events([fw.event(1)]), workspace=7), frames(*MIXED))
-    assert [name for name in sink.tree() if name != "7"] == [f"{TODAY}/{kind}.parquet" for kind in sorted(KINDS)]
-    assert sink.publisher.counts["write_errors"] == 1
-    (sink.options.path / "7").unlink()
-    sink.publisher.publish(10)
-    assert len(sink.rows(f"7/{day(NOW)}/events.parquet")) == 1
-    assert len(sink.rows(f"{TODAY}/events.parquet")) == 30
-
-
-def test_21_batches_that_are_sent_again_are_stored_once(tmp_path):
-    same, other = fw.events([fw.event(1)], batch_id=9), fw.events([fw.event(2)], batch_id=9)
-    nameless = fw.events([fw.event(3)])
-    with serving(tmp_path) as served:
-        for message in (same, same, other, nameless, nameless):
-            assert served.post("/v1/ingest", message, Content_Type="application/x-tell")[0] == 202
-        assert served.count("deduplicated_batches") == 1
-        assert len(served.rows("events")) == 4
-
-
-def test_22_overload_is_told_and_nothing_dropped(tmp_path):
-    with serving(tmp_path, limits=SpoolLimits(high_mark=100, reserve=0)) as served:
-        assert served.post("/v1/events", EVENT)[0] == 202
-        assert served.post("/v1/events", EVENT)[0] == 503
-        served.listening.intake.spool.limits = SpoolLimits(reserve=0)
-        assert served.post("/v1/events", EVENT)[0] == 202
-        assert len(served.rows("events")) == 2
-
-
-def test_24_two_keys_on_one_connection(tmp_path):
-    keys = (fw.KEY, bytes.fromhex(OTHER), b"\x99" * 16)
-    with serving(tmp_path) as served:
-        with socket.create_connection(served.place("tcp.t"), timeout=20) as connection:
-            connection.sendall(fw.framed(*(fw.events([fw.event(n)], key=key) for n, key in enumerate(keys))))
-            connection.shutdown(socket.SHUT_WR)
-            connection.recv(1)
-        assert served.count("auth_failures") == 1
-        assert [row["workspace_id"] for row in served.rows("events")] == [42, 7]
-
-
-def test_26_all_levels_keep_their_names(sink):
-    sink.send(frames(fw.logs([fw.log(n, level=n) for n in range(9)])))
-    over_http = b"\n".join(b'{"message":"m","level":"%s"}' % level.encode() for level in LEVELS)
-    sink.send(lines(over_http, records.LOG_LINES, workspace=7))
-    assert [row["level"] for row in sink.rows(f"{TODAY}/logs.parquet")] == list(LEVELS)
-    assert [row["level"] for row in sink.rows(f"7/{day(NOW)}/logs.parquet")] == list(LEVELS)
-
-
-def test_28_snapshots_are_stored_and_nothing_is_dropped_silently(sink):
-    metric = fw.batch(b"x" * 40, fw.METRIC)
-    sink.send(frames(fw.snapshots([fw.snapshot()]), metric), frames(fw.events([fw.event()]), workspace=0))
-    assert len(sink.rows(f"{TODAY}/snapshots.parquet")) == 1
-    assert [row["reason"] for row in sink.quarantined()] == [
-        "workspace: 0 is nobody's", "flatbuffers: batches of metric are not stored",
-    ]  # fmt: skip
-
-
-def test_29_answers_of_http(tmp_path):
-    with serving(tmp_path, http='max_body = "10MiB"') as served:
-        status, told = served.post("/v1/events", b"\n".join([EVENT, b"{", EVENT]))
-        assert (status, told["accepted"], told["rejected"], told["errors"][0]["line"]) == (207, 2, 1, 2)
-        assert served.post("/v1/events", b"{")[0] == served.post("/v1/events", b"")[0] == 400
-        assert served.post("/v1/events", EVENT, Authorization="Bearer 0")[0] == 401
-        assert served.post("/v1/ingest", b"x", Content_Type="text/plain")[0] == 415
-        assert served.post("/v1/events", EVENT + b" " * (9 << 20))[0] == 202
-        assert served.post("/v1/events", EVENT + b" " * (11 << 20))[0] == 413
-        rows = served.rows("events")
-    assert {(row["workspace_id"], row["source_ip"]) for row in rows} == {(42, address("127.0.0.1"))}
-    assert len(rows) == 3
-
-
-def test_30_bodies_of_the_node_and_browser_clients(tmp_path):
-    flat = {"type": "track", "event": "e", "device_id": DEVICE.replace("-", ""), "plan": "pro"}
-    with serving(tmp_path) as served:
-        assert served.post("/v1/events", json.dumps(flat).encode(), Content_Type="application/x-ndjson")[0] == 202
-        body = json.dumps(flat).encode()
-        assert served.post(f"/v1/events?token={KEY}", body, Content_Type="text/plain", Authorization="")[0] == 202
-        assert [json.loads(row["payload"]) for row in served.rows("events")] == [{"plan": "pro"}] * 2
-
-
-def test_36_nothing_is_lost_between_received_and_written(sink):
-    driver = SinkDriver(sink.options)
-    rows = [fw.event(n) for n in range(50)] + [fw.event(timestamp=0), fw.event(name=b"\xff")]
-    sink.events(*rows)
-    counts = driver.counts()
-    assert counts["rows_received"] + counts["decode_errors"] == 52
-    assert sink.publisher.counts["event_rows_written"] + counts["rows_quarantined"] == 52
-
-
-def configured(text: str) -> object:
-    given = Text("x.toml", f'[sinks.x]\ntype = "parquet"\npath = "p"\n{text}'.encode(), "/")
-    return load_texts([given], now=datetime(2024, 1, 1), environ={})
-
-
-def test_40_unknown_keys_are_refused_with_the_nearest_name():
-    with pytest.raises(ConfigErrors, match="compresion") as refused:
-        configured('compresion = "zstd"')
-    assert "compression" in str(refused.value.errors[0].hint)
+def test_15_kinds_are_tables_of_their_own(sink, tmp_path):
+    """Nobody mixes them by accident: a schema for each sink, a table for each kind of rows."""
+    sink.send(frames(*MIXED))
+    tables = {
+        kind: BesideTable("sink_live", kind, schema(kind), partial(paths_of, sink.options, kind)) for kind in KINDS
+    }
+    engine = Engine(Lake(tmp_path / "lake"))
+    engine.views.beside.prefix, engine.views.beside.declared = "sink_", tables.values
+    for kind, count in zip(KINDS, (30, 20, 10), strict=True):
+        (answer,) = engine.run(f"SELECT count(*) FROM sink_live.{kind}")
+        assert list(answer.rows) == [(count,)]
+    (answer,) = engine.run("SELECT * FROM sink_live.logs LIMIT 1")
+    assert "level" in answer.columns
+    sink.events(fw.event(99))
+    (answer,) = engine.run("SELECT max(event_name), sum(workspace_id)::BIGINT FROM sink_live.events")
+    assert list(answer.rows) == [("page_view_99", 31 * 42)]

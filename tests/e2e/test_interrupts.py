@@ -88,6 +88,7 @@ def test_while_the_jvm_starts(home: Home, world: World, tmp_path) -> None:
     assert_completed_by_the_next(world, home, 100)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("slow", "number"), [(LISTED, signal.SIGINT), (READ, signal.SIGTERM)], ids=["listing", "task"])
 def test_while_a_source_hangs(home: Home, world: World, tmp_path, deaf: Deaf, slow: str, number) -> None:
     """The partition beside it has been stored meanwhile, and the summary says so."""

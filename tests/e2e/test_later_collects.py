@@ -71,7 +71,7 @@ def test_nothing_twice_new_joins_changed_replaces(home, world, tmp_path):
     (logs / "b.log").rename(logs / "b.1.log")
     write(logs / "b.log", access_lines(DAY + timedelta(days=3), 2))
     write(logs / "c.log", "".join(access_lines(DAY, 10).splitlines(keepends=True)[:9]))
-    assert counts(home.collect()) == {"received": 1 + 2 + 9, "stored": 1 + 2 + 9}
+    assert counts(home.collect()) == {"received": 1 + 2 + 9, "stored": 1 + 2 + 9, "replaced": 10}
     later = stored(home.path)
     assert later.total() == len(later) == rows.total() + 1 + 2 - 1
     assert sum((rows - later).values()) == 1, "all others keep their ids"
@@ -86,7 +86,7 @@ def test_a_wider_range_adds_only_what_is_missing(home, world, tmp_path):
     assert counts(world.summary(window=window)) == {"received": 48, "stored": 18, "out_of_range": 30}
     early = stored(home.path)
     summary = home.collect("--from", "2024-05-01", "--to", "2024-05-02T12:00:00Z")
-    assert counts(summary) == {"received": 48, "stored": 36, "out_of_range": 12}
+    assert counts(summary) == {"received": 48, "stored": 36, "out_of_range": 12, "replaced": 18}
     rows = stored(home.path)
     assert rows.total() == len(rows) == 36
     assert early <= rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+import pytest
 from commandline import Home, ended, is_stopped, killed_afterwards, wait_for
 from logfiles import write
 from refusals import JSONL, WRONG, configure, counts, lines
@@ -31,6 +32,7 @@ def test_records_and_artifacts_in_one_commit(home: Home, tmp_path: Path) -> None
     assert home.query("select n from events order by n") == [{"n": n} for n in (1, 2, 3, 4, 5)]
 
 
+@pytest.mark.slow
 def test_twice_at_once(home: Home, tmp_path: Path) -> None:
     """One wins, the other is told who holds the partition; every row is stored once."""
     world, logs = World(home.path), tmp_path / "logs"

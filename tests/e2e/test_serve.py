@@ -126,10 +126,12 @@ def test_serve(plain_home: Home, tmp_path: Path) -> None:
             client.sendall(fw.framed(fw.events([fw.event(name=f"e0250{n}", timestamp=now) for n in range(5)])))
             until(lambda: len(stored(root)) == 2505)
             status = home.run("sink", "status", "--output", "json").json()
+            asked = home.run("query", "SELECT count(*) AS n FROM sink_parquet.events", "--output", "json")
+            assert asked.json() == [{"n": 2505}], asked.err
             os.kill(supervisor, signal.SIGHUP)
             until(lambda: "API keys: read again" in (root / "err").read_text())
             os.kill(supervisor, signal.SIGTERM)
-            until(lambda: not parts(supervisor) if Path(f"/proc/{supervisor}/task").exists() else True)
+            until(lambda: Path(f"/proc/{supervisor}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
     assert stored(root) == [f"e{n:05d}" for n in range(2505)]
     assert (status[0]["name"], status[0]["waiting"], status[0]["files"]) == ("parquet", 0, 1)
     assert "sink parquet: " in (root / "err").read_text()

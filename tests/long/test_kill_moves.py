@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -17,11 +17,14 @@ import pytest
 from commandline import Home
 from lakecheck import check
 from logfiles import access_lines, today, write
+from remotelake import ACCESS_KEY, BUCKET, SECRET_KEY, MotoProcess, moto_process
 from world import World
 
+from tailrace.cli.tiers import tiers_of
 from tailrace.lake.paths import Lake
 from tailrace.lake.snapshot import snapshot
 from tailrace.lake.table_place import LINKS
+from tailrace.query.engine import Engine
 
 MOMENTS = 20
 PLACE = ("nginx_access_log", "web")
@@ -139,4 +142,77 @@ def test_killed(tmp_path: Path, undisturbed: Undisturbed, number: int, record_pr
     record_property("kills", 1)
     record_property("of them between two days", int(0 < moved < len(paths)))
     record_property("looks meanwhile", looks)
+    record_property("rows compared", 2 * undisturbed.rows.total())
+
+
+# To a bucket
+
+STEPS = (
+    "manifest-written",
+    "files-moved",
+    "files-moved:3",
+    "segment-written",
+    "committed",
+    "committed:2",
+    "run-cleaned",
+)
+IN_BUCKET = """
+connection "aws" "test" {
+  access_key   = "KEY"
+  secret_key   = "SECRET"
+  region       = "us-east-1"
+  endpoint_url = "URL"
+}
+store "default" {
+  tier "archive" {
+    path       = "s3://BUCKET/PREFIX"
+    connection = connection.aws.test
+  }
+}
+partition "nginx_access_log" "web" {
+  source "file" { paths = ["LOGS"] }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoProcess]:
+    with moto_process(tmp_path_factory.mktemp("moto") / "log", BUCKET) as server:
+        yield server
+
+
+def in_bucket(home: Path, cache: Path) -> tuple[Lake, Counter[Any]]:
+    """The lake with its tier, and its rows."""
+    lake = Lake(home, tiers=tiers_of(World(home).config()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TAILRACE_CACHE_DIR", str(cache))
+        (result,) = Engine(lake, dict).run("select tp_id, hash(t) from nginx_access_log t")
+        return lake, Counter(map(tuple, result.rows))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_on_the_way_to_a_bucket(
+    tmp_path: Path, undisturbed: Undisturbed, moto: MotoProcess, step: str, record_property: Noted
+) -> None:
+    home = Home(tmp_path / "home", {"TAILRACE_CACHE_DIR": str(tmp_path / "cache")})
+    shutil.copytree(undisturbed.home, home.path)
+    facts = {"KEY": ACCESS_KEY, "SECRET": SECRET_KEY, "URL": moto.url, "BUCKET": BUCKET, "LOGS": str(undisturbed.logs)}
+    config = IN_BUCKET.replace("PREFIX", step.replace(":", "-"))
+    for name, value in facts.items():
+        config = config.replace(name, value)
+    home.configure(config)
+    with home.start(*MAINTAIN, TAILRACE_KILL_AT=step) as process:
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert in_bucket(home.path, tmp_path / "cache")[1] == undisturbed.rows, "every row once, wherever it is"
+    done = home.run(*MAINTAIN)
+    assert done.code == 0, done
+    lake, rows = in_bucket(home.path, tmp_path / "cache")
+    assert rows == undisturbed.rows
+    paths = set(snapshot(lake, PLACE[0]).files.column("path").to_pylist())
+    assert all("://" in path for path in paths), "every day rests in the bucket"
+    there = {path for path in lake.table_root(PLACE[0]).walk("tp_partition=web") if "://" in path}
+    assert there == paths, "nothing is left over"
+    check(lake, *PLACE)
+    record_property("kills", 1)
     record_property("rows compared", 2 * undisturbed.rows.total())

@@ -5,7 +5,6 @@ Statements 2, 16 and 17 of the sink.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -19,14 +18,20 @@ from pathlib import Path
 
 import duckdb
 import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 import urllib3
 from commandline import Home
 
 KEY = "000102030405060708090a0b0c0d0e0f"
-SENDERS, KILLS, REQUEST = 2, 20, 500
-SECONDS = float(os.environ.get("TAILRACE_LONG_SECONDS", "60"))
+SENDERS, KILLS, REQUEST = 2, 20, 2000
+SECONDS = float(os.environ.get("TAILRACE_LONG_SECONDS", "200"))
+ROWS = int(os.environ.get("TAILRACE_LONG_LIVE_ROWS", "1000000"))
+EVENT = '{"type":"track","device_id":"550e8400-e29b-41d4-a716-446655440000","event":"%d.%d","properties":{"text":"' + (
+    "x" * 100 + '"}}'
+)
 CONFIG = """
 listener "http" "h" {{
   port = {port}
@@ -50,11 +55,9 @@ class Sender(threading.Thread):
 
     def run(self) -> None:
         pool = urllib3.PoolManager(retries=False, timeout=10.0)
-        event = {"type": "track", "device_id": "550e8400-e29b-41d4-a716-446655440000"}
         while not self.stop.is_set():
             numbers = range(self.acknowledged, self.acknowledged + REQUEST)
-            rows = [event | {"event": f"{self.number}.{n}", "properties": {"text": "x" * 100}} for n in numbers]
-            body = "\n".join(map(json.dumps, rows)).encode()
+            body = "\n".join(EVENT % (self.number, n) for n in numbers).encode()
             headers = {"X-API-Key": KEY, "Idempotency-Key": f"{self.number}.{self.acknowledged}"}
             while True:
                 try:
@@ -96,8 +99,8 @@ class Reader(threading.Thread):
 
     def _arrow(self) -> tuple[int, int]:
         tables = [pq.ParquetFile(path).read(["event_name"])["event_name"] for path in self.root.rglob("*.parquet")]
-        names = [name for table in tables for name in table.to_pylist()]
-        return len(names), len(set(names))
+        names = pa.chunked_array([chunk for table in tables for chunk in table.chunks])
+        return len(names), pc.count_distinct(names).as_py()
 
     def _duckdb(self) -> tuple[int, int]:
         with duckdb.connect() as engine:
@@ -135,8 +138,8 @@ def test_killed_under_load(tmp_path: Path, record_property: pytest.RecordPropert
             time.sleep(chosen.uniform(0.5, 1.5) * SECONDS / KILLS)
             if running := parts(served.pid):
                 os.kill(chosen.choice(running), signal.SIGKILL)
-        deadline = time.monotonic() + 120
-        while reader.looks < 20 and time.monotonic() < deadline:
+        deadline = time.monotonic() + 600
+        while (reader.looks < 20 or sum(s.acknowledged for s in senders) < ROWS) and time.monotonic() < deadline:
             time.sleep(0.1)
         stop.set()
         for thread in senders:
@@ -155,6 +158,7 @@ def test_killed_under_load(tmp_path: Path, record_property: pytest.RecordPropert
     assert set(found.values()) == {1}
     assert not reader.errors
     assert reader.looks > 10
+    assert len(wanted) >= ROWS
     record_property("rows acknowledged and stored once", len(wanted))
     record_property("kills", KILLS)
     record_property("requests sent again", sum(sender.again for sender in senders))

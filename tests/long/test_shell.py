@@ -1,4 +1,4 @@
-"""The shell as a person sees it, in tmux; on a busy machine keys get lost, so it is not run every time."""
+"""The shell as a person sees it, in tmux: every key waits for the screen that it belongs to."""
 
 from __future__ import annotations
 
@@ -81,11 +81,9 @@ def test_colours(opened: Callable[..., Terminal], filled: Home) -> None:
 def test_completion(opened: Callable[..., Terminal]) -> None:
     with opened() as terminal:
         terminal.type("select max(n) as most from hi")
-        terminal.press("Tab")
-        terminal.wait_for("from hits$")
+        terminal.press("Tab", for_="from hits$")
         terminal.type(" where accou")
-        terminal.press("Tab")
-        terminal.wait_for("where account$")
+        terminal.press("Tab", for_="where account$")
         terminal.enter(" = 'dev[1]';")
         assert "│   71 │" in terminal.wait_for("^1 row$")
 
@@ -93,11 +91,10 @@ def test_completion(opened: Callable[..., Terminal]) -> None:
 def test_ctrl_c_stops_a_statement(opened: Callable[..., Terminal]) -> None:
     with opened() as terminal:
         terminal.enter(ENDLESS)
-        terminal.wait_for(r"range\(1000\) b;\n$|range\(1000\) b;$")
-        terminal.press("C-c")
-        terminal.wait_for(r"^cancelled\ntailrace>$")
+        terminal.wait_for_work()
+        terminal.press("C-c", for_=r"^cancelled\ntailrace>$")
         terminal.type("select nonsense that is given up")
-        terminal.press("C-c")
+        terminal.press("C-c", for_=r"given up\ntailrace>$")
         terminal.enter("select 41 + 1 as answer;")
         terminal.wait_for(r"│     42 │")
 
@@ -126,10 +123,8 @@ def test_long_answers_are_paged(opened: Callable[..., Terminal]) -> None:
         terminal.enter("select i from range(5000000) t(i);")
         screen = terminal.wait_for(r"^:$")
         assert "│ 0 │" in screen.replace(" ", "").replace("│0│", "│ 0 │")
-        terminal.press("Space")
-        terminal.wait_for(r"│ +3\d │")
-        terminal.press("q")
-        terminal.wait_for(r"^tailrace>$")
+        terminal.press("Space", for_=r"│ +3\d │")
+        terminal.press("q", for_=r"^tailrace>$")
         terminal.enter("select 41 + 1 as answer;")
         terminal.wait_for(r"│     42 │")
 
@@ -142,11 +137,10 @@ def test_history(opened: Callable[..., Terminal], filled: Home) -> None:
         terminal.wait_for("│ second │")
     assert (filled.path / "shell_history").stat().st_mode & 0o777 == 0o600
     with opened() as terminal:
-        terminal.press("Up")
-        terminal.wait_for("^tailrace> select 'second' as a;$")
-        terminal.press("C-c")
-        terminal.press("C-r")
+        terminal.press("Up", for_="^tailrace> select 'second' as a;$")
+        terminal.press("C-c", for_="'second' as a;\ntailrace>$")
+        terminal.press("C-r", for_="I-search backward:")
         terminal.type("fir")
         terminal.wait_for("select 'first' as a;")
-        terminal.press("Enter", "Enter")
-        terminal.wait_for("│ first │")
+        terminal.press("Enter", for_="^tailrace> select 'first' as a;$")
+        terminal.press("Enter", for_="│ first │")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from datetime import timedelta
 from pathlib import Path
@@ -9,19 +10,18 @@ from typing import TYPE_CHECKING
 
 import flatwrite as fw
 import pyarrow.parquet as pq
-from livesink import Sink
+from livesink import MIXED, NOW, Sink, frames
 
 from tailrace.streams import records, segments
 from tailrace.streams.driver import Driver
+from tailrace.streams.kinds import KINDS
 from tailrace.streams.records import Record, address
 from tailrace.streams.sink_options import CODECS, SinkOptions
 from tailrace.streams.spark_stream import SparkDriver
 from tailrace.streams.spool import Spool, SpoolLimits
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-NOW = 1_700_000_000_000
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def fill(root: Path, first: int) -> None:
@@ -63,7 +63,38 @@ def test_a_stream_stores_every_row_once(spark: SparkSession, tmp_path: Path) -> 
     assert quarantined == 40
 
 
-def test_spark_reads_files_of_every_codec(spark: SparkSession, tmp_path: Path) -> None:
+def test_01_every_kind_opens_in_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """The other engines open them in tests/contract/test_sink_statements.py; directories of tenants need a pattern."""
+    sink = Sink(tmp_path)
+    sink.send(frames(*MIXED))
+    counts = [spark.read.parquet(f"{sink.options.path}/*/*/{kind}.parquet").count() for kind in KINDS]
+    assert counts == [30, 20, 10]
+
+
+def scanned(frame: DataFrame) -> int:
+    """Rows that the scan gave out, before any filter: what was skipped by row groups is not among them."""
+    frame.collect()
+    leaf = frame._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+    return int(leaf.metrics().apply("numOutputRows").value())
+
+
+def test_12_row_groups_are_skipped(spark: SparkSession, tmp_path: Path) -> None:
+    """By rows scanned: ten groups of a thousand rows, a tenant of its own in another file."""
+    sink = Sink(tmp_path, row_group_size=1000, workspace_id_type="int64")
+    given = [fw.event(n, device=hashlib.md5(b"%d" % n).digest()) for n in range(10_000)]
+    sink.send(frames(fw.events(given)), frames(fw.events(given[:500]), workspace=7))
+    frame = spark.read.parquet(f"{sink.options.path}/*/*/events.parquet")
+    own = spark.read.parquet(f"{sink.options.path}/42/*/events.parquet")
+    present, absent = (f"device_id = X'{hashlib.md5(b'%d' % number).hexdigest()}'" for number in (4321, 77_777))
+    within = f"timestamp >= {NOW + 5000} AND timestamp < {NOW + 5010}"
+    assert scanned(own) == 10_000
+    assert scanned(own.where(within)) == 1000
+    assert scanned(own.where(present)) == 1000
+    assert scanned(own.where(absent)) == 0
+    assert scanned(frame.where("workspace_id = 7")) == 500
+
+
+def test_13_spark_reads_files_of_every_codec(spark: SparkSession, tmp_path: Path) -> None:
     for codec in CODECS:
         sink = Sink(tmp_path / codec, compression=codec, row_group_size=50)
         sink.events(*(fw.event(n) for n in range(100)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sparkcases import CONFIG, EXPRESSIONS, QUERIES, rows
 
 from tailrace.core.errors import QueryError
 
@@ -20,55 +21,13 @@ if TYPE_CHECKING:
     from tailrace.query.engine import Engine
     from tailrace.query.spark.engine import SparkEngine
 
-CONFIG = """
-table "things" {{
-  column "seen" {{ type = "timestamp" }}
-  column "n" {{ type = "bigint" }}
-  column "x" {{ type = "double" }}
-  column "d" {{ type = "decimal(18,3)" }}
-  column "word" {{ type = "varchar" }}
-  column "j" {{ type = "json" }}
-  column "words" {{ type = "varchar[]" }}
-  column "ip" {{ type = "varchar" }}
-  column "day" {{ type = "date" }}
-}}
-schema "first_day" {{
-  end_date = "2024-05-01"
-}}
-partition "things" "main" {{
-  source "file" {{
-    paths  = ["{root}/things.jsonl"]
-    format = format.jsonl.plain
-  }}
-}}
-format "jsonl" "plain" {{}}
-"""
-WORDS = ("alpha", "beta\\x", "ga.mm.a", None, "it's 50%", "")
-JSONS = (
-    {"a": "x", "b": None, "c": [1, {"d": "e"}], "k.l": 1.5},
-    {"a": {"b": {"c": "deep"}}, "text": '{"inner": 1}'},
-    ["first", {"a": "y"}],
-    None,
-    {"a": 3},
-)
-ADDRESSES = ("10.1.2.3", "192.168.0.7", "2001:db8::5", "no address", None)
-
-
-def _rows() -> list[dict[str, Any]]:
-    return [
-        {
-            "seen": f"2024-05-{1 + i // 20:02}T{i % 24:02}:{i * 7 % 60:02}:{i * 13 % 60:02}.{i * 37 % 1000:03}Z",
-            "n": None if i % 9 == 8 else i % 7,
-            "x": None if i % 11 == 10 else i / 3 - 5,
-            "d": i * 1.125,
-            "word": WORDS[i % len(WORDS)],
-            "j": JSONS[i % len(JSONS)],
-            "words": [f"w{i % 3}", f"w{i % 5}"] if i % 4 else [],
-            "ip": ADDRESSES[i % len(ADDRESSES)],
-            "day": f"2024-05-{1 + i % 28:02}",
-        }
-        for i in range(40)
-    ]
+THRIFTY = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"As many tasks as rows, and Java that is compiled for forty of them, would be most of the time."
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +35,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Lake:
     from world import World
 
     root = tmp_path_factory.mktemp("things")
-    (root / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in _rows()))
+    (root / "things.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows()))
     world = World(root / "home")
     world.write_config(CONFIG.format(root=root))
     (report,) = world.collect()
@@ -95,10 +54,11 @@ def duck(stored: Lake) -> Engine:
 def engine(stored: Lake, spark: SparkSession) -> Iterator[SparkEngine]:
     from tailrace.query.spark.engine import SparkEngine
 
-    # As many tasks as rows would be most of the time.
-    spark.conf.set("spark.sql.shuffle.partitions", 1)
+    for name, value in THRIFTY.items():
+        spark.conf.set(name, value)
     yield SparkEngine(stored, dict, _schemas, session=lambda: spark)
-    spark.conf.unset("spark.sql.shuffle.partitions")
+    for name in THRIFTY:
+        spark.conf.unset(name)
 
 
 def _schemas() -> tuple[Any, ...]:
@@ -107,139 +67,6 @@ def _schemas() -> tuple[Any, ...]:
     from tailrace.query.filters import Schema
 
     return (Schema("first_day", last=date(2024, 5, 1)),)
-
-
-EXPRESSIONS = (
-    "j ->> 'a'",
-    "j -> 'a'",
-    "j -> 'b'",
-    "j ->> 'k.l'",
-    "j -> 'a' -> 'b' ->> 'c'",
-    "j -> 'c' -> 1 ->> 'd'",
-    "j.a",
-    "j['a']",
-    "j[1].a",
-    "j ->> '$.c[1].d'",
-    "json_extract(j, '$.c[*]')",
-    "j -> 'text' -> 'inner'",
-    "(j ->> 'text') ->> 'inner'",
-    "json_keys(j)",
-    "json_array_length(j)",
-    "json_array_length(j -> 'c')",
-    "json_contains(j, '{\"d\":\"e\"}')",
-    "json_extract(j, '$.' || case when n = 1 then 'a' else 'c' end)",
-    "from_json(j -> 'c', '[\"JSON\"]')",
-    "(j ->> 'a') = '3'",
-    "try_cast(j ->> 'a' as int)",
-    "words[1]",
-    "words[-1]",
-    "words[3]",
-    "len(words)",
-    "list_contains(words, 'w1')",
-    "words @> ['w1']",
-    "epoch_ms(seen)",
-    "epoch(seen)",
-    "epoch_ms(n)",
-    "epoch_us(seen)",
-    "strftime(seen, '%Y-%m-%d %H:%M:%S.%g')",
-    "strftime(seen, '%b %d %A at %-d')",
-    "strftime(day, '%j')",
-    "date_trunc('hour', seen)",
-    "date_trunc('week', seen)",
-    "extract(dow from seen)",
-    "dayname(seen)",
-    "hour(seen)",
-    "extract(second from seen)",
-    "date_part('week', seen)",
-    "monthname(day)",
-    "last_day(day)",
-    "date_diff('minute', seen, timestamp '2024-05-02')",
-    "date_diff('day', seen, timestamp '2024-05-03')",
-    "date_diff('month', seen, timestamp '2024-07-01')",
-    "day - date '2024-05-01'",
-    "day - interval '36 hours'",
-    "n / 2",
-    "n / n",
-    "d / 3",
-    "x / n",
-    "n // 2",
-    "n % 3",
-    "x::int",
-    "d::bigint",
-    "n::varchar",
-    "try_cast(word as int)",
-    "seen::date",
-    "day::timestamp",
-    "n::double",
-    "word like '%\\x'",
-    "word ilike 'ALPHA'",
-    "regexp_matches(word, 'a$')",
-    "regexp_extract(word, '([a-z]+)\\.')",
-    "regexp_replace(word, '[a-z]', '#')",
-    "regexp_replace(word, '([aeiou])', '<\\1>', 'g')",
-    "word like '%50$%' escape '$'",
-    "string_split(word, '.')[2]",
-    "split_part(word, '.', 2)",
-    "length(word)",
-    "concat(word, n, null)",
-    "word || 'x'",
-    "substr(word, 2, 3)",
-    "strpos(word, 'm')",
-    "trim(word, 'a')",
-    "replace(word, 'a', 'b')",
-    "left(word, 2)",
-    "try_cast(ip as inet) <<= '10.0.0.0/8'::inet",
-    "try_cast(ip as inet) <<= '2001:db8::/32'::inet",
-)  # fmt: skip
-QUERIES = {
-    "unnest": "select n, unnest(words) as w, upper(unnest(words)) as u from things",
-    "unnest in from": "select n, u, u.unnest from things, unnest(words) as u where u <> 'w0'",
-    "series": "select i, n from things, generate_series(1, 2) as i where n = i",
-    "unnested json": """
-        with parts as (select n, unnest(from_json(j -> 'c', '["JSON"]')) as part from things) select n, part ->>
-        'd' as d, part from parts
-    """,
-    "distinct on": "select distinct on (n) n, word as label from things order by n, x desc, tp_id",
-    "filters": "select n, count(*) filter (where x > 0), sum(d) filter (where word is null) from things group by all",
-    "groups by name": """
-        select n % 2 as odd, count(*) as c, avg(d) as a from things group by odd having c > 1 order by odd
-    """,
-    "alias in where": "select n * 2 as double_n from things where double_n > 4",
-    "time_bucket": """
-        select time_bucket(interval '5 minutes', seen) as b, time_bucket(interval '1 month', seen),
-        time_bucket(interval '7 days', day), count(*) from things group by all
-    """,
-    "rounding": "select round(x, 2), round(avg(d), 2), ceil(x), floor(x), abs(x) from things group by x",
-    "lists of groups": "select n, list(word order by tp_id), array_agg(distinct word) from things group by n",
-    "texts of groups": """
-        select n, string_agg(distinct word, ', ' order by word), string_agg(n) from things group by n
-    """,
-    "quantiles": """
-        select percentile_cont(0.9) within group (order by x), median(n), quantile_cont(x, 0.25), max(word),
-        count(distinct word), arg_max(tp_id, d), bool_or(n > 3) from things
-    """,
-    "windows": """
-        select tp_id, lag(n) over (order by tp_id), row_number() over (partition by n order by d desc), sum(n)
-        over (partition by word) from things
-    """,
-    "qualify": "select tp_id, n from things qualify row_number() over (partition by n order by tp_id) = 1",
-    "order": "select n, word from things order by n desc, word, tp_id limit 7",
-    "union": "select n from things where n > 3 union select n from things where n < 2 order by n",
-    "joins": "select a.n, count(*) from things a join things b on a.n = b.n and a.tp_id < b.tp_id group by a.n",
-    "sub-queries": """
-        select n from things where n > (select avg(n) from things) and word in (select word from things where n
-        = 1)
-    """,
-    "shadowed name": "with things as (select n from things where n > 4) select count(*) from things",
-    "schema": "select count(*) from first_day.things",
-    "star": "select * exclude (tp_ingest_timestamp) from things where n = 3",
-    "same names": "select n, n, n as m from things where n = 1",
-    "values alone": """
-        select 1 as one, 'it''s \\n' as text, null as nothing, [1, 2] as list, {'a': 1} as pair, 1.50 as money
-    """,
-    "quarantine": "select count(*) from tp_quarantine",
-    "nothing": "select n, word from things where n = 99",
-}  # fmt: skip
 
 
 def test_expressions(duck: Engine, engine: SparkEngine) -> None:
@@ -283,6 +110,24 @@ def test_samples(engine: SparkEngine) -> None:
     assert 5 < share[0] < 35
 
 
+def test_many_rows_come_piece_by_piece(duck: Engine, engine: SparkEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tailrace.query.spark import fetching
+
+    monkeypatch.setattr(fetching, "FEW", 5)
+    monkeypatch.setattr(fetching, "_PIECE", 500)
+    sql = "select * exclude (tp_ingest_timestamp) from things order by tp_id desc"
+    expected, found = (_columns(one, sql) for one in (duck, engine))
+    assert found == expected
+    (result,) = engine.run(sql, as_arrow=True)
+    assert result.batches is not None
+    _, batches = result.batches()
+    assert sum(batch.num_rows for batch in batches) == 40
+    first = next(iter(engine.run(sql)))
+    assert next(first.rows)
+    engine.abandon()
+    assert _columns(engine, "select count(*) as n from things") == [("BIGINT", [40])]
+
+
 READ: dict[str, Callable[[Path], Any]] = {
     "arrow": lambda path: pa.ipc.open_file(path).read_all(),
     "parquet": pq.read_table,
@@ -317,3 +162,38 @@ def test_mistakes_are_told_as_ever(engine: SparkEngine) -> None:
     with pytest.raises(QueryError) as unknown:
         list(engine.run("select * from thing"))
     assert "things" in (unknown.value.hint or "")
+
+
+def test_days_in_tiers(stored: Lake, spark: SparkSession, tmp_path: Path) -> None:
+    """Files that rest elsewhere on disk are found, and only those of a day are read."""
+    import shutil
+    from datetime import datetime
+
+    from tailrace.lake.paths import Lake, Tier
+    from tailrace.lake.place import LocalPlace
+    from tailrace.lake.resting import Rule
+    from tailrace.lake.snapshot import snapshot
+    from tailrace.lake.table_place import is_elsewhere
+    from tailrace.lake.upkeep import carry_out, due
+    from tailrace.query.engine import Engine
+    from tailrace.query.spark.engine import SparkEngine
+
+    shutil.copytree(stored.home, tmp_path / "home")
+    tier = Tier("default", "old", LocalPlace(str(tmp_path / "a tier")))
+    lake, now = Lake(tmp_path / "home", tiers=(tier,)), datetime(2024, 6, 1)
+    rules = [Rule(tier, last=datetime(2024, 5, 1).date())]
+    for chore in [*due(lake, "things", ["main"], lambda _: None, now, lambda _: rules)]:
+        carry_out(lake, chore, "test", now)
+    moved = [is_elsewhere(path) for path in snapshot(lake, "things").files.column("path").to_pylist()]
+    assert any(moved)
+    assert not all(moved)
+    for sql in (
+        "select tp_date, count(*), sum(n) from things group by 1 order by 1",
+        "select n, word from things where tp_date = '2024-05-01' order by tp_timestamp, n",
+    ):
+        rows = []
+        for made in (Engine(Lake(tmp_path / "home"), dict), SparkEngine(lake, dict, session=lambda: spark)):
+            (result,) = made.run(sql)
+            rows.append([tuple(row) for row in result.rows])
+        assert rows[0] == rows[1]
+        assert rows[0]

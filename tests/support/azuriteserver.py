@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import hmac
 import shutil
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import formatdate
 from pathlib import Path
@@ -82,18 +84,30 @@ def _installed() -> str:
         return found
     place = Path(tempfile.gettempdir()) / f"tailrace-azurite-{VERSION}"
     program = place / "node_modules" / ".bin" / "azurite-blob"
-    if not program.exists():
-        with tempfile.TemporaryDirectory(dir=place.parent) as fresh:
-            _install(fresh)
-            shutil.copytree(fresh, place, symlinks=True, dirs_exist_ok=True)
+    with place.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not program.exists():
+            with tempfile.TemporaryDirectory(dir=place.parent) as fresh:
+                _install(fresh)
+                shutil.rmtree(place, ignore_errors=True)
+                shutil.move(fresh, place)
+                Path(fresh).mkdir()
     return str(program)
+
+
+def begin(config: pytest.Config) -> None:
+    """Installs it while other tests run."""
+    process = subprocess.Popen([sys.executable, __file__])
+    config.add_cleanup(lambda: process.wait() and None)
 
 
 def _install(directory: str) -> None:
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("no npm: Azurite cannot be installed")
-    done = subprocess.run([npm, "install", f"azurite@{VERSION}"], cwd=directory, capture_output=True, check=False)
+    lean = ["--no-audit", "--no-fund", "--no-package-lock", "--ignore-scripts", "--omit=optional", "--fetch-retries=1"]
+    command = [npm, "install", f"azurite@{VERSION}", *lean]
+    done = subprocess.run(command, cwd=directory, capture_output=True, check=False)
     if done.returncode:
         pytest.skip("npm cannot install Azurite")
 
@@ -105,3 +119,8 @@ def _wait_for(port: int) -> None:
                 return
         time.sleep(0.1)
     raise TimeoutError("Azurite does not start")
+
+
+if __name__ == "__main__":
+    with suppress(pytest.skip.Exception):
+        _installed()

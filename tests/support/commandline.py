@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import forked
+
 SOURCE = str(Path(__file__).parents[2] / "src")
 PATIENCE = 240.0
 "Seconds; a busy machine takes long to start a JVM."
@@ -61,7 +63,10 @@ class Home:
         )
 
     def run(self, *args: str, stdin: str = "", **env: str) -> Finished:
-        """Runs a command to its end, whatever that is."""
+        """Runs a command to its end, whatever that is; a new interpreter imports modules from elsewhere."""
+        environment = self.environment(**env)
+        if environment["PYTHONPATH"] == SOURCE:
+            return ended(forked.command(args, environment, stdin))
         with self.start(*args, **env) as process:
             return ended(process, stdin)
 
@@ -116,7 +121,9 @@ def heeds_interrupts() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def ended(process: subprocess.Popen[str], stdin: str | None = None, seconds: float = PATIENCE) -> Finished:
+def ended(
+    process: subprocess.Popen[str] | forked.Forked, stdin: str | None = None, seconds: float = PATIENCE
+) -> Finished:
     """Waits for the end of a command."""
     try:
         out, err = process.communicate(stdin, timeout=seconds)

@@ -20,7 +20,7 @@ import traceback
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 PATHS = [str(Path(__file__).parents[n] / name) for n, name in ((2, "src"), (1, "support"))]
 INTEGER = 8
@@ -75,9 +75,18 @@ class Forked:
 
 def started(script: str | Path, *arguments: str, **env: str) -> Forked:
     """`python SCRIPT ARGUMENTS…`, with the tests' own modules at hand and these variables as well."""
+    return _begun([str(script), *arguments], {**os.environ, **env})
+
+
+def command(arguments: tuple[str, ...], environment: dict[str, str], stdin: str) -> Forked:
+    """`tailrace ARGUMENTS…`, in just this environment."""
+    return _begun(["tailrace", *arguments], environment, stdin)
+
+
+def _begun(argv: list[str], environment: dict[str, str], stdin: str = "") -> Forked:
     out, err = os.memfd_create("out"), os.memfd_create("err")
     told, tells = os.pipe()
-    request = json.dumps({"argv": [str(script), *arguments], "env": {**os.environ, **env}}).encode()
+    request = json.dumps({"argv": argv, "env": environment, "cwd": os.getcwd(), "stdin": stdin}).encode()
     server = _server()
     handles = array.array("i", [out, err, tells])
     server.sendmsg([len(request).to_bytes(INTEGER, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, handles)])
@@ -102,6 +111,8 @@ def _server() -> socket.socket:
 def _serve(requests: socket.socket) -> None:
     import world  # noqa: F401  (with nearly all of Tailrace)
 
+    import tailrace.cli.collect
+    import tailrace.cli.query
     import tailrace.windows.run  # noqa: F401
 
     while True:
@@ -119,7 +130,7 @@ def _serve(requests: socket.socket) -> None:
             os.close(handle)
 
 
-def _watch(request: dict[str, object], out: int, err: int, tells: int) -> NoReturn:
+def _watch(request: dict[str, Any], out: int, err: int, tells: int) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     pid = os.fork()
     if pid == 0:
@@ -131,16 +142,25 @@ def _watch(request: dict[str, object], out: int, err: int, tells: int) -> NoRetu
     os._exit(0)
 
 
-def _run(request: dict[str, object], out: int, err: int) -> NoReturn:
+def _run(request: dict[str, Any], out: int, err: int) -> NoReturn:
     os.dup2(out, 1)
     os.dup2(err, 2)
+    given = os.memfd_create("in")
+    os.pwrite(given, request["stdin"].encode(), 0)
+    os.dup2(given, 0)
     code: object = 0
     try:
         os.environ.clear()
-        os.environ.update(request["env"])  # type: ignore[arg-type]
-        sys.argv = request["argv"]  # type: ignore[assignment]
-        sys.path.insert(0, str(Path(sys.argv[0]).parent))
-        runpy.run_path(sys.argv[0], run_name="__main__")
+        os.environ.update(request["env"])
+        os.chdir(request["cwd"])
+        sys.argv = request["argv"]
+        if sys.argv[0] == "tailrace":
+            from tailrace.cli.main import main
+
+            main()
+        else:
+            sys.path.insert(0, str(Path(sys.argv[0]).parent))
+            runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
         code = end.code
     except BaseException:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import flatwrite as fw
 import pyarrow.parquet as pq
 
+from tailrace.config.load import load_texts
+from tailrace.config.model import Config
+from tailrace.config.places import Text
 from tailrace.streams import records
 from tailrace.streams.batches import conclude, prepare
 from tailrace.streams.publish import Publisher
 from tailrace.streams.records import Record, address
+from tailrace.streams.settings import sinks
 from tailrace.streams.sink_options import SinkOptions
+from tailrace.streams.transforms import Transform
 
 NOW = 1_700_000_000_000
 "2023-11-14T22:13:20Z"
@@ -66,3 +74,32 @@ def day(stamp: int) -> str:
 
 
 LATE = timedelta(days=7)
+TODAY = f"42/{day(NOW)}"
+MIXED = (fw.events([fw.event(n) for n in range(30)]), fw.logs([fw.log(n) for n in range(20)]),
+         fw.snapshots([fw.snapshot(n) for n in range(10)]))  # fmt: skip
+
+
+def configured(text: str = "", path: str = "p") -> Config:
+    """A sink in TOML, as the document has it."""
+    given = Text("x.toml", f'[sinks.x]\ntype = "parquet"\npath = "{path}"\n{text}'.encode(), "/")
+    return load_texts([given], now=datetime(2024, 1, 1), environ={})
+
+
+def chain(text: str) -> tuple[Transform, ...]:
+    """`transform` blocks of a sink."""
+    given = Text("x.tpc", f'sink "parquet" "x" {{\n path = "p"\n{text}\n}}'.encode(), "/")
+    (options,) = sinks(load_texts([given], now=datetime(2024, 1, 1), environ={}), Path("/"))
+    return options.transforms
+
+
+def asked(sql: str) -> list[tuple[object, ...]]:
+    with duckdb.connect() as engine:
+        found: list[tuple[object, ...]] = engine.execute(sql).fetchall()
+        return found
+
+
+def chdb(sql: str) -> str:
+    """In a process of its own: its threads do not end with a connection."""
+    program = "import sys, chdb; print(chdb.query(sys.argv[1], 'CSV'))"
+    run = subprocess.run([sys.executable, "-c", program, sql], stdout=subprocess.PIPE, text=True, check=True)
+    return run.stdout.strip()

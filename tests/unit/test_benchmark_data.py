@@ -52,3 +52,19 @@ def test_the_same_seed_gives_the_same_bytes(generate: ModuleType, tmp_path: Path
         generate.write_cloudtrail(tmp_path / name, events=50, files=2, days=1, seed=seed)
     assert texts(tmp_path / "a") == texts(tmp_path / "b")
     assert texts(tmp_path / "a") != texts(tmp_path / "c")
+
+
+def test_a_simulated_log_is_planned_and_listed_like_a_real_one(generate: ModuleType, tmp_path: Path) -> None:
+    import scaling
+    from tailrace.lake.extents import partition_extents
+    from tailrace.lake.paths import Lake
+    from tailrace.lake.snapshot import snapshot
+
+    scaling.grown(tmp_path, 40, 3)
+    assert scaling.planned(Lake(tmp_path)) == 3
+    seen = snapshot(Lake(tmp_path), scaling.TABLE)
+    assert sum(extent.files for extent in partition_extents(seen)) == 120
+    assert len(scaling.stats(scaling.LATEST, 0)) > 1500, "as large as those of a collection"
+    told = scaling.measured(tmp_path)
+    assert {"open", "plan", "list", "commit", "catch_up", "checkpoint"} <= told.keys()
+    assert scaling.log_bytes(tmp_path)["checkpoint_bytes"] > 0

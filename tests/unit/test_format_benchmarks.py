@@ -21,6 +21,7 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleType, ModuleType, Mo
     return formats, format_inputs, table_costs
 
 
+@pytest.mark.slow
 def test_both_sides_read_the_same(modules: tuple[ModuleType, ModuleType, ModuleType], tmp_path: Path) -> None:
     formats, inputs, _ = modules
     paths = inputs.write(tmp_path, 300)
@@ -40,11 +41,12 @@ def test_both_sides_read_the_same(modules: tuple[ModuleType, ModuleType, ModuleT
                 assert values == told[name].to_pylist(), (job.name, name)
 
 
+@pytest.mark.slow
 def test_every_table_has_good_input_and_a_plain_one(
     modules: tuple[ModuleType, ModuleType, ModuleType], tmp_path: Path
 ) -> None:
     costs = modules[2]
     for table in costs.tables():
-        result = costs.measured(table, 5_000, 1, tmp_path)
+        result = costs.measured(table, 2_500, 1, tmp_path)
         assert result["rows"] > 1, table.name
         assert result["columns"][1] > 1, table.name

@@ -132,7 +132,7 @@ def test_doctor_finds_files_that_are_missing(world, monkeypatch):
     assert done.exit_code == 1
     (found,) = (f for f in json.loads(done.stdout) if f["state"] == "error")
     assert (found["name"], file.name in found["detail"]) == ("nginx_access_log", True)
-    assert "1 of 1 files are missing" in found["detail"]
+    assert "the file is missing" in found["detail"]
 
 
 def test_doctor_warns_of_paths(world):

@@ -238,6 +238,17 @@ def test_config_show_traces_values(world: World, monkeypatch: pytest.MonkeyPatch
     assert [row["name"] for row in only] == ["connection.gcp.prod.project"]
 
 
+def test_a_project_file_that_is_a_link_to_nothing(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is taken in its place."""
+    (tmp_path / "tailrace.tpc").symlink_to("gone.tpc")
+    monkeypatch.chdir(tmp_path)
+    done = run(world, "config", "validate")
+    assert done.exit_code == 3
+    assert "tailrace.tpc is a link to gone.tpc, where nothing is" in done.output
+
+
 def test_a_damaged_table_is_listed_with_a_note(world: World) -> None:
     log = world.lake.table_root("nginx_access_log").path / "_delta_log"
     sorted(log.glob("*.json"))[-1].write_text("{ not json")

@@ -207,3 +207,22 @@ def test_commands_on_a_pipe(filled: World) -> None:
     assert done.stdout == f"{len(HITS)}\n"
     with pytest.raises(UsageError, match=r"no command \.nonsense"):
         CliRunner().invoke(cli, arguments, input=".nonsense\n", catch_exceptions=False)
+
+
+SAMPLE = """with drawn as (
+    select account, weighted_reservoir_sample(STRUCT(tp_id, 1.0), 12) as s from hits group by account)
+select account, count(*) as drawn, sum(d.value.adjusted_count) as estimate, sqrt(sum(d.value.variance)) as error
+from drawn cross join unnest(s) as t(d) group by account order by account"""
+
+
+def test_a_sample_of_a_table_estimates_it(filled: World) -> None:
+    """The same rows every time; the truth is within four of the errors that it states."""
+    found = rows(filled, SAMPLE)
+    assert found == rows(filled, SAMPLE)
+    for row in found:
+        truth = sum(hit.index == row["account"] for hit in HITS)
+        assert row["drawn"] == min(12, truth)
+        assert abs(row["estimate"] - truth) <= 4 * row["error"] + 1e-9
+        assert truth <= 12 or row["error"] > 0
+    with pytest.raises(UsageError, match="draws samples with DuckDB"):
+        run(filled, SAMPLE, "--engine", "spark")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from datetime import datetime, time
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tailrace.cli.main import cli
 from tailrace.cli.options import Context
 from tailrace.cli.summary import exit_code, note_nothing_found, print_summary
 from tailrace.config import select
+from tailrace.core import TimeRange
 from tailrace.pipeline.report import PartitionReport, Trouble
 
 CONTEXT = Context(home="/some home")
@@ -88,7 +90,8 @@ def test_a_path_that_is_gone_has_a_hint(tmp_path: Path, capsys):
     world = World(tmp_path / "home")
     found = [world.collect_one("nginx_access_log", f"{tmp_path}/gone")]
     note_nothing_found(found, select(world.config(), ()))
-    _, err = told(capsys, *found)
+    out, err = told(capsys, *found)
+    assert "  artifacts  none: the source could not be listed\n" in out
     assert "warning[source.gone]" in err
     assert "hint: check the path in the configuration, or after --file" in err
     assert "nothing-found" not in err
@@ -99,3 +102,13 @@ def test_hints_by_code():
     assert hint_for("lake.io", "No space left on device") is None
     assert "user" in str(hint_for("source.denied", "permission denied"))
     assert "connection test" in str(hint_for("source.denied", "cannot be listed: access denied (403)"))
+
+
+def test_rows_that_were_only_replaced_are_told_apart(tmp_path: Path, capsys):
+    log, world = tmp_path / "access.log", World(tmp_path / "home")
+    write(log, access_lines(today(), 3))
+    assert "3 received, 3 stored, 0 filtered" in told(capsys, world.collect_one("nginx_access_log", str(log)))[0]
+    write(log, "# changed\n" + access_lines(today(), 4).partition("\n")[2])
+    (report,) = world.collect(window=TimeRange(datetime.combine(today(), time.min)), overwrite=True)
+    assert "4 received, 3 stored in place of 3 earlier ones, 0 filtered" in told(capsys, report)[0]
+    assert report.as_dict()["rows"]["replaced"] == 3  # type: ignore[index]

@@ -90,6 +90,15 @@ def test_a_path_that_does_not_exist(tmp_path, load_path):
         load_path(tmp_path / "nope")
 
 
+@pytest.mark.parametrize("name", ["b.tpc", "b.toml", "b.auto.tpvars"])
+def test_a_link_that_leads_nowhere_is_told(tmp_path, load_path, name):
+    (tmp_path / "a.tpc").write_text(partition("nginx_access_log", "a"))
+    (tmp_path / name).symlink_to("/etc/logs/gone.tpc")
+    with pytest.raises(ConfigError, match=f"{name} is a link to /etc/logs/gone.tpc, where nothing is") as caught:
+        load_path(tmp_path)
+    assert caught.value.hint == "mend the link, or remove it"
+
+
 def test_references_cross_files_in_any_order(load):
     config = load(
         'partition "t" "p" {\n source = source.file.s\n}',

@@ -84,7 +84,7 @@ def plain(value: Any) -> Any:
     return {key: plain(inner) for key, inner in value.items()} if isinstance(value, dict) else value
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(groups=GROUPS)
 def test_json_and_protobuf_are_read_back_equal(groups: list[tuple[dict[str, Any], str, list[Record]]]) -> None:
     message = b"".join(resource_logs(*group) for group in groups)
@@ -170,7 +170,7 @@ def test_many_records_and_attributes_take_the_wide_path() -> None:
     assert [len(row["attributes"] or {}) for row in rows] == [i % 40 for i in range(200)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(noise=st.binary(max_size=200), at=st.integers(0, 400), kind=st.sampled_from(["none", "varint", "fixed"]))
 def test_noise_is_survived(noise: bytes, at: int, kind: str) -> None:
     decoded(noise)
