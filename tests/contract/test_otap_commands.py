@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import owntime
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -92,7 +93,7 @@ def test_the_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             raise KeyboardInterrupt
         write(tmp_path / "in", simple("late", ["x"]))
 
-    monkeypatch.setattr("tailrace.cli.window_runs.time.sleep", sleep)
+    owntime.give(monkeypatch, "tailrace.cli.window_runs", sleep=sleep)
     done = CliRunner().invoke(cli, ["window", "run", "--output", "json", "--home", str(tmp_path)])
     assert slept == [7.0, 7.0]
     first, second = (json.loads(text) for text in done.stdout.replace("}\n{", "}\0{").split("\0"))

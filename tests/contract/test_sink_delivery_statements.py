@@ -14,6 +14,7 @@ from pathlib import Path
 
 import flatwrite as fw
 import numpy as np
+import owntime
 import pyarrow as pa
 import pytest
 from liveserver import CONFIG, DEVICE, EVENT, KEY, OTHER, serving
@@ -259,7 +260,7 @@ def test_35_the_log_line_comes_at_its_interval(tmp_path, monkeypatch):
     moments = iter([100.0, *(100.0 + n / 10 for n in range(1, 101))])
     driver = SinkDriver(Sink(tmp_path, metrics_interval=timedelta(seconds=1)).options)
     driver._reported = next(moments)
-    monkeypatch.setattr("tailrace.streams.driver.time.monotonic", lambda: next(moments))
+    owntime.give(monkeypatch, "tailrace.streams.driver", monotonic=lambda: next(moments))
     assert sum(driver.report() is not None for _ in range(100)) == 10
 
 

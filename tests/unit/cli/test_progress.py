@@ -7,6 +7,7 @@ from datetime import datetime
 from io import StringIO
 from pathlib import Path
 
+import owntime
 import pytest
 from logfiles import access_lines, today, write
 from msgspec.structs import replace
@@ -99,7 +100,7 @@ def test_a_unit_leaves_its_note(job: Job, tmp_path: Path) -> None:
 def test_lines_of_the_display(job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(headway, "EVERY", 0)
     clock = [1000.0]
-    monkeypatch.setattr("tailrace.cli.progress.time.monotonic", lambda: clock[0])
+    owntime.give(monkeypatch, "tailrace.cli.progress", monotonic=lambda: clock[0])
     display = Display(str(tmp_path))
     web = report("web", discovered=9, wanted=4, wanted_bytes=4000)
     listed = PartitionReport("nginx_access_log.shop", discovered=1200)

@@ -6,12 +6,12 @@ import gc
 import json
 import os
 import threading
-import time
 from contextlib import nullcontext
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import owntime
 import pytest
 from lakecheck import check, stored
 from logfiles import access_lines, write
@@ -171,17 +171,13 @@ def test_what_is_printed(watch: Watch, logs: Path, capsys: Any) -> None:
 
 def test_a_signal_ends_it_between_rounds(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    others, ours = time.sleep, threading.get_ident()
 
     def sleep(seconds: float) -> None:
-        if threading.get_ident() != ours:
-            # Threads that other tests have left sleep by the same function.
-            return others(seconds)
         waits.append(seconds)
         if len(waits) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("tailrace.cli.watching.time.sleep", sleep)
+    owntime.give(monkeypatch, "tailrace.cli.watching", sleep=sleep)
     told: list[Round] = []
     with pytest.raises(KeyboardInterrupt):
         go_on(watch, Pace(60), told.append, lambda: nullcontext(Silent()))

@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import flatwrite as fw
+import owntime
 import pytest
 from liveserver import EVENT, KEY, OTHER, serving
 
@@ -96,7 +97,7 @@ def test_an_address_that_sends_too_much_waits(tmp_path):
 
 def test_rates_forgive_and_forget(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr("tailrace.streams.rates.time.monotonic", lambda: now[0])
+    owntime.give(monkeypatch, "tailrace.streams.rates", monotonic=lambda: now[0])
     rates = Rates(2)
     assert [rates.allows("a") for _ in range(3)] == [True, True, False]
     assert rates.allows("b")
