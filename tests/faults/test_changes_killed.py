@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import signal
-from datetime import date
+from datetime import date, datetime
 from itertools import cycle
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from logfiles import access_lines, write
 from partitionchange import CONDITION, GONE, PLACE, WINDOW, change
 from world import World
 
+from tailrace.core import TimeRange
 from tailrace.core.ranges import Ranges, joined, without
 from tailrace.lake import segments
 from tailrace.lake.deleted import Erasure, deleted, erased
@@ -160,6 +161,21 @@ def test_killed_while_deleting_by_a_condition(world, step):
     killed(world.home, "erase", step)
     assert state(world) == (after if step == "committed" else before)
     change(world, "erase")
+    assert state(world) == after
+    check(world.home, *PLACE)
+
+
+@pytest.mark.parametrize("step", ["manifest-written", "segment-staged", "segment-written", "committed", "run-cleaned"])
+def test_killed_while_days_expire(world, step):
+    """It is the commit of a deletion, of days that are over for longer than they are kept."""
+    reference = copied(world.home, world.home.with_name("reference"))
+    change(reference, "expire")
+    before, after = state(world), state(reference)
+    assert after[1] == (TimeRange(None, datetime(2024, 5, 3)),)
+    assert after[0] < before[0]
+    killed(world.home, "expire", step)
+    assert state(world) == (after if step in ("committed", "run-cleaned") else before)
+    change(world, "expire")
     assert state(world) == after
     check(world.home, *PLACE)
 

@@ -30,9 +30,9 @@ from tailrace.lake.table_place import is_elsewhere
 
 MOMENTS = 20
 PLACE = ("nginx_access_log", "web")
-DAYS = [today() - timedelta(days=n) for n in range(1, 41)]
-KEPT = 20
-ROWS = 600
+DAYS = [today() - timedelta(days=n) for n in range(1, 25)]
+KEPT = 12
+ROWS = 1_000
 CONFIG = """
 store "default" {
   tier "archive" {

@@ -29,6 +29,8 @@ GONE = TimeRange(datetime(2024, 5, 1, 6), datetime(2024, 5, 1, 18))
 CONDITION = "remote_user = 'user1'"
 OLD = date(2024, 5, 3)
 "Days up to this one move."
+KEPT_FROM = date(2024, 5, 3)
+"Days before this one expire."
 FIRST = 1
 "The version of the table after its first collection: version 0 is empty."
 
@@ -54,6 +56,12 @@ def change(world: World, action: str) -> None:
             if compacted.error is not None or locked is not None:
                 raise compacted.error or LockedError(str(locked))
             assert compacted.clean, compacted.troubles
+        return
+    if action == "expire":
+        now = datetime(2024, 5, 10)
+        for chore in [*due(world.lake, PLACE[0], [PLACE[1]], lambda _: KEPT_FROM, now)]:
+            if chore.action == action:
+                carry_out(world.lake, chore, "test expire", now)
         return
     if action == "move":
         lake, now = tiered(world), datetime(2024, 5, 10)
