@@ -23,7 +23,7 @@ from compaction_duckdb import FORMS
 from generate import DATA
 from measure import Cost, measure
 from run import CACHE, make_archive, median
-from small_files import SmallFiles, ids_of, small_files
+from small_files import SmallFiles, content_of, small_files
 
 
 def compact(home: Path) -> Cost:
@@ -58,11 +58,20 @@ def by_tailrace(small: SmallFiles, scratch: Path) -> list[report.Result]:
     again = compact(home)
     told = [] if again.returncode else json.loads(again.stdout)["partitions"]
     results = [
-        result("tailrace", "compact", first, files, small),
+        result("tailrace", "compact", first, files, small) | commits_of(first),
         result("tailrace", "again, nothing to do", again, files, small, {"merged": len(told)} if told else {}),
     ]
     shutil.rmtree(home)
     return results
+
+
+def commits_of(cost: Cost) -> dict[str, Any]:
+    """How many there were, and what they took of the time."""
+    told = [] if cost.returncode else json.loads(cost.stdout)["partitions"]
+    return {
+        "commits": sum(partition["commits"] for partition in told),
+        "commit_seconds": round(sum(partition["commit_seconds"] for partition in told), 3),
+    }
 
 
 def read_meanwhile(small: SmallFiles, scratch: Path) -> report.Result:
@@ -103,8 +112,8 @@ def result(
     wrong: dict[str, Any] = dict(more or {})
     if cost.returncode:
         wrong |= {"exit code": cost.returncode, "stderr": cost.stderr[-2000:]}
-    elif (ids := ids_of(files)) != expected["ids"]:
-        wrong["ids"] = f"{ids}, not {expected['ids']}"
+    elif (content := content_of(files)) != expected["content"]:
+        wrong["content"] = f"{content}, not {expected['content']}"
     elif len(files) != expected["days"]:
         wrong["files"] = len(files)
     return {

@@ -1,6 +1,9 @@
 """The rewrite of a compaction by DuckDB's COPY: small files of each day become one, sorted by time.
 
-python benchmarks/compaction_duckdb.py by_day|at_once SOURCE OUT
+    python benchmarks/compaction_duckdb.py by_day|at_once SOURCE OUT
+
+A column that is null in every row of a file is not in it, so columns have to be matched by name: without
+`union_by_name` those that the first file lacks would be lost.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import duckdb
 
 from columns import THREADS
 
-WRITTEN = "FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 131072"
+READ = "hive_partitioning=false, union_by_name=true"
+WRITTEN = "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE 131072"
 
 
 def by_day(con: duckdb.DuckDBPyConnection, source: Path, out: Path) -> None:
@@ -23,14 +27,14 @@ def by_day(con: duckdb.DuckDBPyConnection, source: Path, out: Path) -> None:
             continue
         target = out / Path(directory).relative_to(source)
         target.mkdir(parents=True)
-        rows = f"SELECT * FROM read_parquet('{directory}/*.parquet', hive_partitioning=false) ORDER BY tp_timestamp"
+        rows = f"SELECT * FROM read_parquet('{directory}/*.parquet', {READ}) ORDER BY tp_timestamp"
         con.execute(f"COPY ({rows}) TO '{target}/all.parquet' ({WRITTEN})")
 
 
 def at_once(con: duckdb.DuckDBPyConnection, source: Path, out: Path) -> None:
     """One statement for all of them."""
     place = "tp_partition, tp_index, tp_date"
-    files = f"read_parquet('{source}/tp_partition=*/*/*/*.parquet', hive_partitioning=false)"
+    files = f"read_parquet('{source}/tp_partition=*/*/*/*.parquet', {READ})"
     rows = f"SELECT * FROM {files} ORDER BY {place}, tp_timestamp"
     con.execute(f"COPY ({rows}) TO '{out}' ({WRITTEN}, PARTITION_BY ({place}), WRITE_PARTITION_COLUMNS true)")
 

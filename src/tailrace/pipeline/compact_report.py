@@ -27,6 +27,9 @@ class CompactionReport:
     bytes_after: int = 0
     left_files: int = 0
     "Others were changing these, or have changed them: they are left for the next run."
+    commits: int = 0
+    commit_seconds: float = 0.0
+    "Of them all: waiting for the partition's lock, settling what others left, and what follows a commit included."
     seconds: float = 0.0
     days: set[date] = field(default_factory=set)
     troubles: list[Trouble] = field(default_factory=list)
@@ -54,6 +57,8 @@ class CompactionReport:
             "partition": self.name,
             "days": len(self.days),
             **{name: getattr(self, name) for name in numbers},
+            "commits": self.commits,
+            "commit_seconds": round(self.commit_seconds, 3),
             "seconds": round(self.seconds, 3),
             "interrupted": self.interrupted,
             "error": None if self.error is None else {"code": self.error.code, "message": str(self.error)},

@@ -160,6 +160,8 @@ class PartitionCompaction:
             return
         ended = time.monotonic()
         self.next_commit = ended + SELDOM * (ended - began)
+        self.report.commits += bool(swapped.done)
+        self.report.commit_seconds += ended - began
         self.waiting, self.held_up = [], None
         for swap in swapped.done:
             self.report.count(swap)
