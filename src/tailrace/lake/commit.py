@@ -71,6 +71,7 @@ class PartitionWriter:
         self._first = self._sequence = 0
         self._has_declared = False
         self._leaves_home = False
+        self._paths: tuple[int, frozenset[str]] | None = None
 
     def recover(self) -> Recovered:
         """Settle what dead runs left, read the ledger, and announce this run."""
@@ -132,8 +133,11 @@ class PartitionWriter:
         return active_files(self._intents.delta, self._intents.partition)
 
     def active_paths(self) -> frozenset[str]:
-        """Where they lie."""
-        return active_paths(self._intents.delta, self._intents.partition)
+        """Where they lie. A version has one answer, which takes long to find in a table of many files."""
+        version = self.version
+        if self._paths is None or self._paths[0] != version:
+            self._paths = version, active_paths(self._intents.delta, self._intents.partition)
+        return self._paths[1]
 
     def current_paths(self) -> frozenset[str]:
         """In the latest version, for one who holds no lock."""

@@ -26,7 +26,7 @@ from tailrace.pipeline.report import Trouble
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-SOON = 5.0
+SOON = 10.0
 "Seconds for which something waits to be committed with more that is to come."
 SELDOM = 10
 "And so many times as long as the last commit took."
