@@ -29,7 +29,7 @@ from generate import DATA
 
 TABLE = "nginx_access_log"
 PARTITIONS = 10
-AT_ONCE = 20_000
+AT_ONCE = 100_000
 "Files of one commit."
 FIRST = date(2000, 1, 1)
 SIZES = "10x1,1000x1,1000x20,100000x1,100000x5,100000x10"
