@@ -215,7 +215,9 @@ def run(world: World, *arguments: str) -> Result:
 def test_the_commands(world: World, remote: Lake, tmp_path: Path) -> None:
     there = str(tmp_path / "remote")
     planned = run(world, "push", "nginx_access_log", "--lake", there, "--dry-run", "--output", "json")
-    assert [day["state"] for day in json.loads(planned.stdout)["days"]] == ["new"] * 4
+    days = json.loads(planned.stdout)["days"]
+    assert [(day["state"], day["files"], day["rows"]) for day in days] == [("new", 1, ROWS)] * 4
+    assert all(day["size"] > 0 for day in days), "what there is to be copied is told before"
     assert not Path(there).exists()
     done = run(world, "push", "web", "--lake", there, "--from", "2024-05-02", "--to", "2024-05-04")
     assert done.exit_code == 0, done.stderr

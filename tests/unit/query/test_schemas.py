@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta
+from datetime import date, datetime, time, timedelta
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from smalllake import ACCOUNTS, DAYS, TABLES, Row, answer, engine, expected, files_opened, made_in
 from world import World
 
+from tailrace.cli.schemas import schemas_of
+from tailrace.config import load
 from tailrace.core import QueryError, TimeRange
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Limits
@@ -132,6 +135,17 @@ def test_the_default_schema_needs_no_prefix_and_holds_everything(filled: World) 
 def test_the_last_day_belongs_to_a_schema(filled: World) -> None:
     (found,) = answer(engine(filled, QUARTER), "select min(tp_date), max(tp_timestamp) from q1.calls")
     assert found == (date(2024, 3, 29), datetime(2024, 3, 31, 23, 59, 59))
+
+
+def test_days_leave_a_working_set_as_time_goes_on(filled: World, tmp_path: Path) -> None:
+    """Its first day is reckoned from now; the rows stay in the lake."""
+    first = 'formatdate("YYYY-MM-DD", timeadd(timestamp(), "-24h"))'
+    (tmp_path / "recent.tpc").write_text(f'schema "recent" {{\n  start_date = {first}\n}}\n')
+    for number, day in enumerate(DAYS[1:], 1):
+        config = load([tmp_path], now=datetime.combine(day, time(12)), environ={})
+        made = engine(filled, *schemas_of(config))
+        assert answer(made, "select min(tp_date) from recent.calls") == [(DAYS[number - 1],)]
+        assert answer(made, "select min(tp_date) from calls") == [(DAYS[0],)]
 
 
 def test_schemas_can_be_compared_in_one_statement(filled: World) -> None:
