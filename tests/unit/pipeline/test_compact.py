@@ -105,6 +105,7 @@ def test_the_same_rows_in_one_sorted_file_a_day(
     ids, ledger = stored(world.home), read_ledger(world.lake, *WEB)
     reports = {report.name: report for report in world.compact()}
     assert {(r.files_before, r.files_after, len(r.days), r.left_files) for r in reports.values()} == {(8, 2, 2, 0)}
+    assert all(r.commits == 1 and 0 < r.commit_seconds <= r.seconds for r in reports.values())
     assert all(report.clean for report in reports.values())
     for (table, partition), rows in zip((WEB, TRAIL), before.values(), strict=True):
         assert all_rows(world, table) == rows
