@@ -58,11 +58,12 @@ TRANSFORMS = _types(
         "max_events": Attr("number", "Rows of a group at most.", default=1000, least=1),
         "min_events": Attr("number", "Smaller groups stay as they are.", default=2, least=1),
     }, ("type",), active=True),
-    _type("pattern", "Number messages by their template.", {
-        "similarity_threshold": Attr("number", "Share of equal words.", default=0.5),
-        "max_child_nodes": Attr("number", "Branches of the tree.", default=100, least=1),
-        "cache_size": Attr("number", "Messages remembered.", default=100_000, least=1),
-    }, ("type",)),
+    _type("pattern", "Tell by which template a message was written.", {
+        "field": Attr("text", "Dotted path of the message.", default="message"),
+        "similarity_threshold": Attr("number", "Share of equal words from which messages are alike.", default=0.5),
+        "max_child_nodes": Attr("number", "First words that are told apart, for each length.", default=100, least=1),
+        "cache_size": Attr("number", "Templates at most.", default=100_000, least=1),
+    }, ("type",), active=True),
 )  # fmt: skip
 TRANSFORM = BlockType(
     "transform",

@@ -111,7 +111,7 @@ def runs_of(
         for chain, decoded in given:
             table = decoded.table(kind)
             counts["rows_received"] += table.num_rows
-            changed = transform(chain, kind, table)
+            changed = transform(chain, kind, table, options.state)
             counts["rows_filtered"] += changed.dropped
             rows += [_refused_row(kind, row) for failed in changed.failed for row in failed.to_pylist()]
             tables.append(changed.rows)

@@ -17,13 +17,13 @@ from tailrace.streams.transforms import Changed, with_new_documents
 
 _HIDDEN = frozenset({"document"})
 _COMPARED = {"gt": ">", "lt": "<", "gte": ">=", "lte": "<="}
-_PLACE = "_place"
+PLACE = "_place"
 
 
-def _asked(sql: str, rows: pa.Table) -> pa.Table:
+def asked(sql: str, rows: pa.Table) -> pa.Table:
     """What a query says of `rows`, whose payload it sees as JSON."""
     shown = rows.drop_columns(["payload"]).rename_columns({"document": "payload"})
-    places = shown.append_column(_PLACE, pa.array(range(rows.num_rows), pa.int64()))
+    places = shown.append_column(PLACE, pa.array(range(rows.num_rows), pa.int64()))
     with duckdb.connect() as engine:
         engine.execute("SET threads = 1")
         engine.register("given", places)
@@ -99,7 +99,7 @@ class Filter:
         for kind in KINDS:
             empty = decoded_schema(kind).empty_table()
             try:
-                _asked(f"SELECT ({self._sql(kind)})::BOOLEAN FROM rows", empty)
+                asked(f"SELECT ({self._sql(kind)})::BOOLEAN FROM rows", empty)
                 found.add(kind)
             except duckdb.Error as error:
                 trouble = str(error).splitlines()[0]
@@ -111,8 +111,8 @@ class Filter:
         if kind not in self.known:
             matching = pa.array([False] * rows.num_rows)
         else:
-            sql = f"SELECT coalesce(({self._sql(kind)})::BOOLEAN, false) AS m FROM rows ORDER BY {_PLACE}"
-            matching = _asked(sql, rows)["m"]
+            sql = f"SELECT coalesce(({self._sql(kind)})::BOOLEAN, false) AS m FROM rows ORDER BY {PLACE}"
+            matching = asked(sql, rows)["m"]
         kept = rows.filter(pc.invert(matching) if self.action == "drop" else matching)
         return Changed(kept, rows.num_rows - kept.num_rows)
 
@@ -135,8 +135,8 @@ class Sample:
     def apply(self, kind: str, rows: pa.Table) -> Changed:
         key = f"coalesce({field_of(self.key, kind)}, '')" if self.key else _whole(kind)
         most = int(self.rate * 2**64)
-        sql = f"SELECT md5_number_lower({key})::HUGEINT < {most}::HUGEINT AS m FROM rows ORDER BY {_PLACE}"
-        kept = rows.filter(_asked(sql, rows)["m"])
+        sql = f"SELECT md5_number_lower({key})::HUGEINT < {most}::HUGEINT AS m FROM rows ORDER BY {PLACE}"
+        kept = rows.filter(asked(sql, rows)["m"])
         return Changed(kept, rows.num_rows - kept.num_rows)
 
 
@@ -160,8 +160,8 @@ class Reduce:
 
     def apply(self, kind: str, rows: pa.Table) -> Changed:
         """Rows that arrived together: what comes with the next batch begins groups of its own."""
-        told = _asked(self._sql(kind), rows)
-        chosen = rows.take(told[_PLACE])
+        told = asked(self._sql(kind), rows)
+        chosen = rows.take(told[PLACE])
         documents = pa.array(_noted(chosen["document"].to_pylist(), told), pa.binary())
         noted = with_new_documents(chosen, documents)
         return Changed(_where(pc.greater(told["n"], 1), noted, chosen), rows.num_rows - chosen.num_rows)
@@ -170,12 +170,12 @@ class Reduce:
         fields = ", ".join(field_of(path, kind) for path in self.group_by)
         similar = f"workspace_id, timestamp // {self.window}, {fields}"
         return (
-            f"WITH counted AS (SELECT {_PLACE}, timestamp, (row_number() OVER w - 1) // {self.max_events} AS part, "
+            f"WITH counted AS (SELECT {PLACE}, timestamp, (row_number() OVER w - 1) // {self.max_events} AS part, "
             f"hash({similar}) AS alike, count(*) OVER (PARTITION BY {similar}) AS all_ FROM rows "
-            f"WINDOW w AS (PARTITION BY {similar} ORDER BY timestamp, {_PLACE})), "
-            f"alone AS (SELECT *, CASE WHEN all_ < {self.min_events} THEN {_PLACE} ELSE -1 END AS own FROM counted) "
-            f"SELECT arg_min({_PLACE}, (timestamp, {_PLACE})) AS {_PLACE}, count(*) AS n, "
-            f"max(timestamp) - min(timestamp) AS span FROM alone GROUP BY alike, part, own ORDER BY {_PLACE}"
+            f"WINDOW w AS (PARTITION BY {similar} ORDER BY timestamp, {PLACE})), "
+            f"alone AS (SELECT *, CASE WHEN all_ < {self.min_events} THEN {PLACE} ELSE -1 END AS own FROM counted) "
+            f"SELECT arg_min({PLACE}, (timestamp, {PLACE})) AS {PLACE}, count(*) AS n, "
+            f"max(timestamp) - min(timestamp) AS span FROM alone GROUP BY alike, part, own ORDER BY {PLACE}"
         )
 
 

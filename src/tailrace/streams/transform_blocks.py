@@ -11,7 +11,9 @@ from tailrace.config.functions import duration
 from tailrace.config.model import OtherBlock
 from tailrace.config.values import Secret
 from tailrace.core.errors import ConfigError
-from tailrace.streams.redaction import PATTERNS, Field, Pattern, Redact
+from tailrace.streams.patterns import Pattern
+from tailrace.streams.redaction import PATTERNS, Field, Redact
+from tailrace.streams.redaction import Pattern as Sought
 from tailrace.streams.row_rules import Condition, Filter, Reduce, Sample
 from tailrace.streams.transforms import Transform
 
@@ -33,8 +35,14 @@ def _transform(block: OtherBlock) -> Transform:
     if block.type == "reduce":
         window = int(duration(str(args["window"])).total_seconds() * 1000)
         return Reduce(tuple(args["group_by"]), max(window, 1), int(args["max_events"]), int(args["min_events"]))
-    hint = "take it out: rows would be stored as they are"
-    raise ConfigError(f"a {block.type} cannot be served yet", code="serve.not-yet", where=str(block.where), hint=hint)
+    return _pattern(block, args)
+
+
+def _pattern(block: OtherBlock, args: Mapping[str, Any]) -> Pattern:
+    share = float(args["similarity_threshold"])
+    if not 0 < share <= 1:
+        raise _wrong(block, "'similarity_threshold' is a share", "write a number above 0, and 1 at most")
+    return Pattern(str(args["field"]), share, int(args["max_child_nodes"]), int(args["cache_size"]))
 
 
 def _filter(block: OtherBlock, args: Mapping[str, Any]) -> Filter:
@@ -59,7 +67,7 @@ def _filter(block: OtherBlock, args: Mapping[str, Any]) -> Filter:
 
 def _redact(block: OtherBlock, args: Mapping[str, Any]) -> Redact:
     own = tuple(
-        Pattern(name, _checked(block, str(regex)), f"{name}_", own=True)
+        Sought(name, _checked(block, str(regex)), f"{name}_", own=True)
         for name, regex in (args["custom_patterns"] or {}).items()
     )
     fields = tuple(

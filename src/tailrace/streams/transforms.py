@@ -1,4 +1,5 @@
-"""What happens to decoded rows before they are stored: filters, redaction, samples, reduction, one after another.
+"""What happens to decoded rows before they are stored: filters, redaction, samples, reduction, patterns, one after
+another.
 
 Rows keep their workspace and sender whatever happens to them. A transform that fails at a row keeps that row out of the
 files, and holds up no other.
@@ -8,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -38,6 +40,15 @@ class Transform(Protocol):
     def apply(self, kind: str, rows: pa.Table) -> Changed: ...
 
 
+@runtime_checkable
+class Remembering(Protocol):
+    """A transform that learns from rows."""
+
+    def remembering(self, directory: Path) -> Transform:
+        """The same one, that keeps there what it learns."""
+        ...
+
+
 @dataclass(slots=True)
 class Transformed:
     """What a chain of transforms leaves."""
@@ -48,13 +59,15 @@ class Transformed:
     "Rows with the `reason` why they may not be stored."
 
 
-def transform(chain: Sequence[Transform], kind: str, rows: pa.Table) -> Transformed:
-    """All of them, in their order."""
+def transform(chain: Sequence[Transform], kind: str, rows: pa.Table, memory: Path | None = None) -> Transformed:
+    """All of them, in their order; what they learn is kept in `memory`."""
     if not chain or not rows.num_rows:
         return Transformed(rows)
     found = Transformed(_with_documents(rows))
     for one in chain:
         parts: list[pa.Table] = []
+        if memory is not None and isinstance(one, Remembering):
+            one = one.remembering(memory)
         _bisect(one, kind, found.rows, parts.append, found)
         found.rows = pa.concat_tables(parts) if parts else found.rows.slice(0, 0)
     return found

@@ -147,7 +147,7 @@ WRONG = {
     "no key": ('transform "redact" {\nstrategy = "hash"\npatterns = ["email"]\n}', "needs 'hash_key'"),
     "nothing": ('transform "redact" { }', "nothing is looked for"),
     "no pattern": ('transform "redact" {\nfield {\npath = "a"\npattern = "b"\n}\n}', "no pattern 'b'"),
-    "not yet": ('transform "pattern" { }', "cannot be served yet"),
+    "no share": ('transform "pattern" {\nsimilarity_threshold = 2\n}', "is a share"),
 }
 
 
