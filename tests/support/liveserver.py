@@ -17,6 +17,7 @@ from tailrace.config.places import Text
 from tailrace.streams import segments
 from tailrace.streams.decode import Decoded, decode
 from tailrace.streams.listening import Listening
+from tailrace.streams.pull_settings import pulls
 from tailrace.streams.records import Record
 from tailrace.streams.settings import listeners, sinks
 from tailrace.streams.spool import SpoolLimits
@@ -102,7 +103,8 @@ def serving(root: Path, config: str = CONFIG, limits: SpoolLimits | None = None,
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    listening = Listening(listeners(loaded), sinks(loaded, root), root / "spool", limits or SpoolLimits(reserve=0))
+    bounds = limits or SpoolLimits(reserve=0)
+    listening = Listening(listeners(loaded), sinks(loaded, root), root / "spool", bounds, pulls(loaded))
     try:
         asyncio.run_coroutine_threadsafe(listening.open(), loop).result(30)
         served = Served(root, listening, loop)

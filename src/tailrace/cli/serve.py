@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
@@ -11,9 +13,13 @@ import click
 from tailrace.cli.options import Context, everywhere
 
 if TYPE_CHECKING:
+    import threading
     from pathlib import Path
 
+    from tailrace.cli.serve_again import DriverAgain
+    from tailrace.config import Config
     from tailrace.streams.otap_sink import OtapOptions
+    from tailrace.streams.pull_settings import PullOptions
     from tailrace.streams.settings import ListenerOptions
     from tailrace.streams.sink_options import SinkOptions
 
@@ -37,29 +43,58 @@ def command(
     """Run listeners and sinks of the configuration.
 
     What listeners accept is on disk before it is acknowledged, and is then decoded and published in the sinks' files.
-    SIGTERM and Ctrl-C end it: what has been accepted is published first. SIGHUP reads the files of API keys again.
+    SIGTERM and Ctrl-C end it: what has been accepted is published first. SIGHUP reads the configuration and the files
+    of API keys again: what did not change goes on, and one that is wrong leaves everything as it was.
 
     Exit codes: 0 ended as asked, 3 the configuration is wrong, 5 a port is taken, 6 a spool or sink is held by another
     process.
     """
-    from tailrace.cli.settings import load_config
     from tailrace.config.functions import size
-    from tailrace.streams.settings import listeners, otap_sinks, sinks
 
     try:
         most = size(spool_size)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--spool-size") from None
-    config = load_config(context)
-    found, targets, tables = listeners(config), sinks(config, _here()), otap_sinks(config, _here())
-    _require(found, [*targets, *tables])
+    served = _read(context)
     spool = context.home_path / "spool" / context.workspace_name
     if part == "listeners":
-        _listen(context, found, targets, spool, most)
+        _listen(context, served, spool, most)
     elif part == "driver":
-        _drive(context, targets, tables, spool, engine, drain=drain)
+        sys.exit(_drive(context, served, spool, engine, drain=drain))
     else:
         sys.exit(_supervise(shutdown_timeout))
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What a configuration asks for."""
+
+    config: Config
+    listeners: list[ListenerOptions]
+    pulls: list[PullOptions]
+    files: list[SinkOptions]
+    tables: list[OtapOptions]
+
+    @property
+    def told(self) -> list[SinkOptions]:
+        """Sinks whose counters are shown."""
+        return self.files
+
+    @property
+    def stored(self) -> Sequence[object]:
+        """All that concerns the driver."""
+        return self.files, self.tables
+
+
+def _read(context: Context) -> Served:
+    from tailrace.cli.settings import load_config
+    from tailrace.streams.pull_settings import pulls
+    from tailrace.streams.settings import listeners, otap_sinks, sinks
+
+    config = load_config(context)
+    served = Served(config, listeners(config), pulls(config), sinks(config, _here()), otap_sinks(config, _here()))
+    _require(served)
+    return served
 
 
 def _here() -> Path:
@@ -68,13 +103,13 @@ def _here() -> Path:
     return Path.cwd()
 
 
-def _require(found: list[ListenerOptions], targets: list[object]) -> None:
+def _require(served: Served) -> None:
     from tailrace.core.errors import ConfigError
 
-    if not found:
+    if not served.listeners and not served.pulls:
         hint = 'write listener "http" "public" { api_keys_file = … }'
         raise ConfigError("no listener is configured", code="serve.no-listener", hint=hint)
-    if not targets:
+    if not any(served.stored):
         hint = 'write sink "parquet" "events" { path = … }'
         raise ConfigError("no sink is configured", code="serve.no-sink", hint=hint)
 
@@ -85,9 +120,10 @@ def _supervise(patience: float) -> int:
     return Supervisor([sys.executable, "-m", "tailrace.cli.main", *sys.argv[1:]], patience, _say).run()
 
 
-def _listen(context: Context, found: list[ListenerOptions], targets: list[SinkOptions], spool: Path, most: int) -> None:
+def _listen(context: Context, served: Served, spool: Path, most: int) -> None:
     import asyncio
 
+    from tailrace.cli.serve_again import ListenersAgain
     from tailrace.streams.listening import Listening
     from tailrace.streams.spool import SpoolLimits
 
@@ -95,13 +131,13 @@ def _listen(context: Context, found: list[ListenerOptions], targets: list[SinkOp
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, stop.set)
-        listening = Listening(found, targets, spool, SpoolLimits(high_mark=most))
-        loop.add_signal_handler(signal.SIGHUP, lambda: _reload(listening))
+        limits = SpoolLimits(high_mark=most)
+        listening = Listening(served.listeners, served.told, spool, limits, served.pulls, _say)
+        again = ListenersAgain(listening, lambda: _read(context), lambda text: None if context.quiet else _say(text))
         try:
             await listening.open()
-            if not context.quiet:
-                for name, (host, port) in listening.places.items():
-                    click.echo(f"listener {name} on {host}:{port}", err=True)
+            again.tell()
+            loop.add_signal_handler(signal.SIGHUP, again.heed)
             await stop.wait()
         finally:
             await listening.close()
@@ -114,47 +150,38 @@ def _listen(context: Context, found: list[ListenerOptions], targets: list[SinkOp
         uvloop.run(run())
 
 
-def _reload(listening: object) -> None:
-    from tailrace.cli.main import report
-    from tailrace.streams.listening import Listening
-
-    assert isinstance(listening, Listening)
-    errors = listening.intake.reload_keys()
-    for error in errors:
-        report(error)
-    click.echo("API keys: " + ("the earlier ones hold" if errors else "read again"), err=True)
-
-
-def _drive(
-    context: Context,
-    targets: list[SinkOptions],
-    tables: list[OtapOptions],
-    spool: Path,
-    engine: str,
-    *,
-    drain: bool,
-) -> None:
+def _drive(context: Context, served: Served, spool: Path, engine: str, *, drain: bool) -> int:
+    """Its exit code."""
     import threading
 
+    from tailrace.cli.serve_again import DriverAgain
     from tailrace.streams.driver import Driver
+    from tailrace.streams.supervisor import AGAIN
     from tailrace.windows.arriving import write_partition
 
-    written = dict.fromkeys(tables, write_partition)
+    written = dict.fromkeys(served.tables, write_partition)
     stop = threading.Event()
     if drain:
         stop.set()
-    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    again = DriverAgain(served, lambda: _read(context), stop)
+    _heed(stop, again)
     if engine == "local":
-        Driver(spool, targets, _say, written).run(stop)
-        return
+        Driver(spool, served.files, _say, written).run(stop)
+        return AGAIN if again.is_due else 0
     from tailrace.cli.settings import session_options
     from tailrace.pipeline.session import session
     from tailrace.streams.spark_stream import SparkDriver
 
     with session(session_options(context)) as spark:
         # Spark installs a handler of its own.
-        signal.signal(signal.SIGTERM, lambda *_: stop.set())
-        SparkDriver(spark, spool, targets, _say, written).run(stop)
+        _heed(stop, again)
+        SparkDriver(spark, spool, served.files, _say, written).run(stop)
+    return AGAIN if again.is_due else 0
+
+
+def _heed(stop: threading.Event, again: DriverAgain) -> None:
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    signal.signal(signal.SIGHUP, again.look)
 
 
 def _say(text: str) -> None:

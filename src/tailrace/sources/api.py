@@ -79,11 +79,15 @@ class ApiSource(Asked):
         return streamed(self._lines(artifact))
 
     def _lines(self, artifact: Artifact) -> Generator[bytes]:
-        api, piece = self.api, slice_of(artifact) if self.slicing else None
+        return self.lines(slice_of(artifact) if self.slicing else None, artifact.location)
+
+    def lines(self, piece: Slice | None, where: str) -> Generator[bytes]:
+        """The records of a slice, or all there are, page by page; `where` is what errors name."""
+        api = self.api
         request = self._request(piece)
-        web = Web(api.manners, api.auth, request.url, artifact.location)
+        web = Web(api.manners, api.auth, request.url, where)
         found = pages(web, request, api.paging, api.records, api.may_lack_records)
-        for page in _unless_denied(api, found, artifact.location):
+        for page in _unless_denied(api, found, where):
             records, reached = page.records, False
             if piece and api.cut:
                 records, reached = _within(records, piece, api.cut)

@@ -30,7 +30,8 @@ _REFUSED = pa.schema([
     ("kind", pa.string()), ("position", pa.int64()), ("reason", pa.string()), ("row", pa.string()),
     ("raw", pa.binary()), ("record", pa.int64()),
 ])  # fmt: skip
-_KIND_NAMES = {1: "flatbuffers", 2: "events", 3: "logs", 4: "snapshots", 5: "syslog", 6: "otlp", 7: "otlp", 8: "syslog"}
+_KIND_NAMES = {1: "flatbuffers", 2: "events", 3: "logs", 4: "snapshots", 5: "syslog", 6: "otlp", 7: "otlp", 8: "syslog",
+               9: "snapshots"}  # fmt: skip
 Row = dict[str, Any]
 Chain = tuple[Transform, ...]
 

@@ -176,6 +176,12 @@ def _otlp(found: Decoded, record: Record) -> None:
         found.refuse(record, bad.position, bad.reason, bad.raw)
 
 
+def _pulled(found: Decoded, record: Record) -> None:
+    from tailrace.streams.pulled_lines import pulled_rows
+
+    _alone(found, SNAPSHOTS, pulled_rows(record.body), record)
+
+
 def _unknown(found: Decoded, record: Record) -> None:
     found.refuse(record, WHOLE, f"record: kind {record.kind} is not known", bytes(record.body))
 
@@ -190,6 +196,7 @@ _READERS: dict[int, Callable[[Decoded, Record], None]] = {
     records.OVERSIZE: _oversize,
     records.OTLP_PROTO: _otlp,
     records.OTLP_JSON: _otlp,
+    records.PULLED: _pulled,
 }
 
 

@@ -39,9 +39,16 @@ class Intake:
     def count(self, name: str, listener: str, amount: int = 1) -> None:
         self.counts[name, listener] += amount
 
+    def part(self) -> Intake:
+        """For one listener, which may come to its end alone; everything else is shared."""
+        made = Intake(self.spool)
+        made.counts, made._keys = self.counts, self._keys
+        return made
+
     def load_keys(self, path: Path) -> None:
-        """Reads a file of keys, or fails."""
-        self._keys[path] = ApiKeys.read(path)
+        """Reads a file of keys that is not known yet, or fails."""
+        if path not in self._keys:
+            self._keys[path] = ApiKeys.read(path)
 
     def reload_keys(self) -> list[ConfigError]:
         """All files again; one that is wrong leaves its keys as they were."""

@@ -11,9 +11,9 @@ from isal import isal_zlib
 
 MAGIC = b"TRSPOOL1"
 "How a segment begins."
-FRAMES, EVENT_LINES, LOG_LINES, SNAPSHOT_LINES, SYSLOG, OTLP_PROTO, OTLP_JSON, OVERSIZE = range(1, 9)
+FRAMES, EVENT_LINES, LOG_LINES, SNAPSHOT_LINES, SYSLOG, OTLP_PROTO, OTLP_JSON, OVERSIZE, PULLED = range(1, 10)
 """Kinds of bodies. Frames and syslog messages stand behind their length, the latter behind their sender as well;
-`OVERSIZE` is a message of syslog that is longer than allowed."""
+`OVERSIZE` is a message of syslog that is longer than allowed, `PULLED` are lines of what a service was asked for."""
 _FRONT = struct.Struct("<II")
 _ABOUT = struct.Struct("<BBHQQ16s8sI")
 _IDENTITY = struct.Struct("<Q8s")

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailrace.config import Config, Reference
+from tailrace.config import Config
 from tailrace.config.declare_live import LISTENERS, SINKS
 from tailrace.config.functions import duration, size
 from tailrace.config.model import OtherBlock
 from tailrace.core.errors import ConfigError
 from tailrace.streams.otap_sink import OtapOptions
+from tailrace.streams.pull_settings import named_by, pull_id, scheduled, sinks_of
 from tailrace.streams.sink_options import CODECS, SinkOptions
 from tailrace.streams.transform_blocks import transforms
 from tailrace.streams.transforms import Transform
@@ -125,20 +126,19 @@ def _not_yet(what: str, block: OtherBlock, hint: str) -> ConfigError:
 def _takes(block: OtherBlock, config: Config, known: Sequence[str]) -> frozenset[str] | None:
     """Listeners whose rows a sink takes: those it names, and not those that name other sinks only."""
     named = block.args.get("listeners")
-    chosen = {_id(reference) for reference in named} if isinstance(named, tuple | list) else set(known)
+    chosen = named_by(named) if named else set(known)
     elsewhere = False
     for listener in config.of("listener"):
-        given = listener.args.get("sinks")
-        named_sinks = {_id(reference) for reference in given} if isinstance(given, tuple | list) else set()
+        named_sinks = sinks_of(listener)
         if named_sinks and f"{block.type}.{block.name}" not in named_sinks:
             chosen.discard(f"{listener.type}.{listener.name}")
             elsewhere = True
+    for source in scheduled(config):
+        if f"{block.type}.{block.name}" in sinks_of(source):
+            chosen.add(pull_id(source))
+        else:
+            elsewhere = True
     return frozenset(chosen) if named or elsewhere else None
-
-
-def _id(reference: object) -> str:
-    """`listener.http.public` is `http.public`."""
-    return ".".join(reference.path[1:]) if isinstance(reference, Reference) else str(reference)
 
 
 def _values(block: OtherBlock, declared: Mapping[str, Any]) -> dict[str, Any]:

@@ -247,6 +247,7 @@ class Spool:
     def _look_around_sometimes(self) -> None:
         if time.monotonic() - self._looked >= 1.0:
             self._look_around()
+            self._forget_old(time.time() - self.limits.window)
 
     def _look_around(self) -> None:
         """Others take segments away, and share the disk."""
@@ -260,7 +261,6 @@ class Spool:
         self.closed_bytes = total
         room = os.statvfs(self.root)
         self._free = room.f_bavail * room.f_frsize
-        self._forget_old(time.time() - self.limits.window)
 
     def _remember_noted(self) -> None:
         for number in segments.numbers(self.root, segments.BATCHES):

@@ -12,9 +12,12 @@ from collections.abc import Callable, Sequence
 LISTENERS, DRIVER = "listeners", "driver"
 DRAIN = "--drain"
 "Publishes what there is, and ends."
+AGAIN = 75
+"Exit code of a part that has done what it had to do, and wants to be begun with another configuration."
 _ABSENT = -1
 _FINAL = frozenset({0, 2, 3, 6})
 "Exit codes of a process that would end the same way again."
+_BAD_CONFIG = 3
 _PAUSE = 0.1
 _SHORTEST, _LONGEST = 0.5, 30.0
 "Seconds before a part is begun again."
@@ -53,7 +56,11 @@ class Part:
             return None
         if code is not None:
             self.process = None
-            if code in _FINAL:
+            if code == AGAIN:
+                self._not_before = now
+                return None
+            # A part that once began may find a configuration that is wrong by now: it waits until that is mended.
+            if code in _FINAL and not (code == _BAD_CONFIG and self.starts > 1):
                 self.is_over = True
                 return code
             # Pauses grow only for one that dies again and again.
@@ -72,7 +79,8 @@ class Part:
         if self.process is None:
             return 0 if self.is_over else _ABSENT
         try:
-            return self.process.wait(seconds)
+            code = self.process.wait(seconds)
+            return _ABSENT if code == AGAIN else code
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -92,7 +100,7 @@ class Supervisor:
         """Exit code of all of it."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._stop)
-        signal.signal(signal.SIGHUP, lambda *_: self.parts[1].send(signal.SIGHUP))
+        signal.signal(signal.SIGHUP, self._again)
         for part in self.parts:
             part.start()
         code = 0
@@ -109,6 +117,11 @@ class Supervisor:
 
     def _stop(self, *_: object) -> None:
         self.stopping = True
+
+    def _again(self, *_: object) -> None:
+        """Each part reads the configuration for itself, and changes what concerns it."""
+        for part in self.parts:
+            part.send(signal.SIGHUP)
 
     def _end(self) -> int:
         """Listeners first: what they have taken in is then published by the driver."""
@@ -127,5 +140,6 @@ class Supervisor:
 def _with_parent() -> None:
     """A part does not outlive the supervisor, and leaves Ctrl-C to it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it knows what to do: it reads the configuration anyway
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGTERM)
