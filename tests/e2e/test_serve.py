@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -128,14 +129,43 @@ def test_serve(plain_home: Home, tmp_path: Path) -> None:
             status = home.run("sink", "status", "--output", "json").json()
             asked = home.run("query", "SELECT count(*) AS n FROM sink_parquet.events", "--output", "json")
             assert asked.json() == [{"n": 2505}], asked.err
-            os.kill(supervisor, signal.SIGHUP)
-            until(lambda: "API keys: read again" in (root / "err").read_text())
+            change_configuration(home, root, supervisor, url)
+            # The connection was there before, and has not noticed.
+            client.sendall(fw.framed(fw.events([fw.event(name=f"e0250{n}", timestamp=now) for n in range(5, 8)])))
+            until(lambda: len(stored(root)) == 2508)
             os.kill(supervisor, signal.SIGTERM)
             until(lambda: Path(f"/proc/{supervisor}/stat").read_text().rpartition(")")[2].split()[0] == "Z")
-    assert stored(root) == [f"e{n:05d}" for n in range(2505)]
+    assert stored(root) == [f"e{n:05d}" for n in range(2508)]
     assert (status[0]["name"], status[0]["waiting"], status[0]["files"]) == ("parquet", 0, 1)
     assert "sink parquet: " in (root / "err").read_text()
     assert not list((home.path / "spool" / "default").glob("*.segment"))
+
+
+def change_configuration(home: Home, root: Path, supervisor: int, url: str) -> None:
+    """One that is wrong changes nothing; then a listener is added, and the sink is told to do otherwise."""
+    config, sink = (home.path / "config" / name for name in ("test.tpc", "sink.toml"))
+    before, said = config.read_text(), root / "err"
+    config.write_text(f'{before}\nlistener "tcp" "more" {{ prot = 0 }}\n')
+    os.kill(supervisor, signal.SIGHUP)
+    until(lambda: "configuration: the earlier one holds" in said.read_text())
+    assert f"test.tpc:{before.count(chr(10)) + 2}" in said.read_text()
+    assert b'tailrace_listener_config_reload_errors_total{listener=""} 1' in _page(f"{url}/metrics")
+    running = parts(supervisor)
+    config.write_text(f'{before}\nlistener "syslog" "more" {{\n  port = 0\n  protocol = "tcp"\n}}\n')
+    sink.write_text(sink.read_text() + 'compression = "zstd"\n')
+    os.kill(supervisor, signal.SIGHUP)
+    until(lambda: "listener syslog.more on" in said.read_text())
+    until(lambda: "driver: begun again" in said.read_text().rpartition("the earlier one holds")[2])
+    until(lambda: len(parts(supervisor)) == 2)
+    assert "API keys: read again" in said.read_text()
+    changed = parts(supervisor)
+    assert (changed["listeners"] == running["listeners"], changed["driver"] == running["driver"]) == (True, False)
+
+
+def _page(url: str) -> bytes:
+    with urllib.request.urlopen(url, timeout=30) as answer:
+        text: bytes = answer.read()
+        return text
 
 
 def _tcp(said: Path) -> socket.socket:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tailrace.streams.http_server import Server
 
+_BACKLOG = 2048
 _PATIENCE = 10.0
 "Seconds that what is under way may take at the end."
 
@@ -83,15 +84,14 @@ class Opened:
         except ImportError as error:
             raise _missing("HTTP", "serve", error, options) from None
         running = server(options, application(options, self.intake, self._metrics))
-        task = asyncio.get_running_loop().create_task(running.serve())
+        # Bound here: uvicorn would end the process where a port is taken.
+        family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+        bound = socket.create_server((options.host, options.port), family=family, backlog=_BACKLOG)
+        task = asyncio.get_running_loop().create_task(running.serve([bound]))
+        self._http = running, task
         while not running.started and not task.done():
             await asyncio.sleep(0.01)
-        if task.done():
-            with contextlib.suppress(SystemExit):
-                task.result()
-            raise OSError(f"port {options.port} is taken")
-        self._http = running, task
-        self.places[options.id] = running.servers[0].sockets[0].getsockname()[:2]
+        self.places[options.id] = bound.getsockname()[:2]
 
     async def _open_grpc(self) -> None:
         try:

@@ -138,7 +138,7 @@ def test_a_batch_that_had_to_wait_is_known_when_it_is_sent_again(served, monkeyp
 def test_connections_that_stay_open_do_not_hold_up_the_end(served):
     place = served.place("tcp.t")
     with socket.create_connection(place) as idle, socket.create_connection(place) as busy:
-        _until(lambda: len(served.listening._connected[0]) == 2)
+        _until(lambda: len(served.listening._opened["tcp.t"]._connected) == 2)
         busy.sendall(fw.framed(fw.events([fw.event(1)])))
         began = time.monotonic()
         assert names(served) == ["page_view_1"]
@@ -150,7 +150,7 @@ def test_more_connections_than_allowed_are_closed(tmp_path):
     with serving(tmp_path, tcp="max_connections = 1") as served:
         with socket.create_connection(served.place("tcp.t"), timeout=20) as first:
             first.sendall(b"\0")
-            _until(lambda: served.listening._connected[0])
+            _until(lambda: served.listening._opened["tcp.t"]._connected)
             with socket.create_connection(served.place("tcp.t"), timeout=20) as second:
                 assert second.recv(1) == b""
         assert served.count("connections_refused") == 1

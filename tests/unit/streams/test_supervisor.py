@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from tailrace.streams.supervisor import Part, Supervisor
+from tailrace.streams.supervisor import AGAIN, Part, Supervisor
 
 
 def ended(part: Part) -> None:
@@ -43,6 +43,28 @@ def test_one_that_was_sound_is_begun_again_at_once():
 
 def test_one_that_cannot_be_helped_says_so():
     assert part("raise SystemExit(3)").look(time.monotonic()) == 3
+
+
+def test_one_that_wants_another_configuration_is_begun_at_once():
+    changing = part(f"raise SystemExit({AGAIN})")
+    now = time.monotonic()
+    assert changing.look(now) is None
+    assert changing.look(now) is None
+    assert changing.starts == 2
+    ended(changing)
+    # In the end what it left is published by another one.
+    assert changing.wait(30) < 0
+
+
+def test_one_that_finds_a_wrong_configuration_later_waits_until_it_is_mended():
+    sound = part("raise SystemExit(9)")
+    later = time.monotonic() + 60
+    sound.look(later)
+    sound.command = [sys.executable, "-c", "raise SystemExit(3)"]
+    sound.look(later + 0.5)
+    ended(sound)
+    assert sound.look(later + 1) is None
+    assert not sound.is_over
 
 
 def test_what_waits_is_published_though_the_driver_is_away(tmp_path):
