@@ -12,7 +12,7 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import flatwrite as fw
@@ -98,7 +98,8 @@ def lines(root: Path, first: int, count: int) -> Path:
     return path
 
 
-def test_serve(plain_home: Home, tmp_path: Path) -> None:
+def test_18_serve(plain_home: Home, tmp_path: Path) -> None:
+    """Ended while ten clients are connected, it exits with 0, and all that was received is in the files."""
     home, root = plain_home, tmp_path
     url = f"http://127.0.0.1:{home.env['PORT']}"
 
@@ -122,7 +123,8 @@ def test_serve(plain_home: Home, tmp_path: Path) -> None:
         assert not set(before.values()) & set(parts(supervisor).values())
         until(lambda: len(stored(root)) == 2500)
         # A client that stays connected does not keep what it has sent from the files.
-        with _tcp(root / "err") as client:
+        with ExitStack() as connected:
+            client, *_ = (connected.enter_context(_tcp(root / "err")) for _ in range(10))
             now = int(time.time() * 1000)
             client.sendall(fw.framed(fw.events([fw.event(name=f"e0250{n}", timestamp=now) for n in range(5)])))
             until(lambda: len(stored(root)) == 2505)

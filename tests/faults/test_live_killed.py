@@ -1,4 +1,7 @@
-"""Live data: spool and sink killed at every step. What was acknowledged is in the files, once."""
+"""Live data: spool and sink killed at every step. What was acknowledged is in the files, once.
+
+Statements 16 and 17 of the sink, step by step; tests/long/test_live_kills.py has them with a million events.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("step", SPOOLING)
-def test_what_the_spool_acknowledged_is_there_once(told, step):
+def test_17_what_the_spool_acknowledged_is_there_once(told, step):
     found = told["spool"][step]
     assert found["killed"] == [True, True, False]
     assert len(found["acknowledged"]) >= 40
@@ -32,7 +35,7 @@ def test_what_the_spool_acknowledged_is_there_once(told, step):
 
 
 @pytest.mark.parametrize("step", SINKING)
-def test_a_sink_stores_every_row_once(told, step):
+def test_16_a_sink_stores_every_row_once(told, step):
     undisturbed, found = told["sink"][""], told["sink"][step]
     assert True in found["killed"]
     assert sorted(found["rows"]) == sorted(undisturbed["rows"])

@@ -30,6 +30,13 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Results(file))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """They may take longer than a test that hangs; this is asked of all tests that are collected."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(2 * 3600))
+
+
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """For executors that have neither Python nor Tailrace."""

@@ -1,4 +1,7 @@
-"""Decoders of live data on spoiled input: nothing is raised, nothing grows, and nothing takes long."""
+"""Decoders of live data on spoiled input: nothing is raised, nothing grows, and nothing takes long.
+
+`TAILRACE_FUZZ_SECONDS` says for how long each is tried, ten minutes otherwise; `TAILRACE_FUZZ_SEED` tries the same again.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Listeners and driver killed at random moments under load, beside readers: what was acknowledged is stored once.
+"""Listeners, driver and workers killed at random moments under load, beside readers: what was acknowledged is stored once.
 
 Statements 2, 16 and 17 of the sink.
 """
@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -29,6 +31,7 @@ KEY = "000102030405060708090a0b0c0d0e0f"
 SENDERS, KILLS, REQUEST = 2, 20, 2000
 SECONDS = float(os.environ.get("TAILRACE_LONG_SECONDS", "200"))
 ROWS = int(os.environ.get("TAILRACE_LONG_LIVE_ROWS", "1000000"))
+ENGINES = {"local": ROWS, "spark": ROWS // 5}
 EVENT = '{"type":"track","device_id":"550e8400-e29b-41d4-a716-446655440000","event":"%d.%d","properties":{"text":"' + (
     "x" * 100 + '"}}'
 )
@@ -113,19 +116,43 @@ class Reader(threading.Thread):
         return len(names), names.n_unique()
 
 
-def parts(supervisor: int) -> list[int]:
-    children = Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text().split()
-    return [int(child) for child in children]
+def children(process: int) -> list[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
 
 
-def test_killed_under_load(tmp_path: Path, record_property: pytest.RecordProperty) -> None:
+def command_of(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def victims(supervisor: int) -> dict[str, list[int]]:
+    """Processes by what they are: listeners, driver, and the workers of Spark with the process that forks them."""
+    found: dict[str, list[int]] = {"listeners": [], "driver": [], "worker": []}
+    left = children(supervisor)
+    while left:
+        process = left.pop()
+        command = command_of(process)
+        for name, mark in (("listeners", b"\0listeners\0"), ("driver", b"\0driver\0"), ("worker", b"pyspark.daemon")):
+            if mark in command:
+                found[name].append(process)
+        left += children(process)
+    return {name: processes for name, processes in found.items() if processes}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_16_killed_under_load(engine: str, tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     home = Home(tmp_path / "home")
     (tmp_path / "keys").write_text(f"{KEY}:42\n")
     home.configure(CONFIG.format(root=tmp_path, port=port))
-    command = [sys.executable, "-m", "tailrace.cli.main", "serve", "--quiet"]
+    command = [sys.executable, "-m", "tailrace.cli.main", "serve", "--quiet", "--engine", engine]
     served = subprocess.Popen(command, env=home.environment(), cwd=tmp_path, stderr=subprocess.DEVNULL)
     stop = threading.Event()
     senders = [Sender(n, f"http://127.0.0.1:{port}", stop) for n in range(SENDERS)]
@@ -134,18 +161,23 @@ def test_killed_under_load(tmp_path: Path, record_property: pytest.RecordPropert
         for thread in (*senders, reader):
             thread.start()
         chosen = random.Random(7)
-        for _ in range(KILLS):
+        kills: Counter[str] = Counter()
+        while kills.total() < KILLS:
             time.sleep(chosen.uniform(0.5, 1.5) * SECONDS / KILLS)
-            if running := parts(served.pid):
-                os.kill(chosen.choice(running), signal.SIGKILL)
-        deadline = time.monotonic() + 600
-        while (reader.looks < 20 or sum(s.acknowledged for s in senders) < ROWS) and time.monotonic() < deadline:
+            if running := victims(served.pid):
+                name = chosen.choice(sorted(running))
+                with suppress(ProcessLookupError):
+                    os.kill(chosen.choice(running[name]), signal.SIGKILL)
+                    kills[name] += 1
+        deadline = time.monotonic() + 900
+        wanted_rows = ENGINES[engine]
+        while (reader.looks < 20 or sum(s.acknowledged for s in senders) < wanted_rows) and time.monotonic() < deadline:
             time.sleep(0.1)
         stop.set()
         for thread in senders:
             thread.join(120)
         served.send_signal(signal.SIGTERM)
-        assert served.wait(120) == 0
+        assert served.wait(300) == 0
         reader.join(60)
     finally:
         stop.set()
@@ -158,8 +190,9 @@ def test_killed_under_load(tmp_path: Path, record_property: pytest.RecordPropert
     assert set(found.values()) == {1}
     assert not reader.errors
     assert reader.looks > 10
-    assert len(wanted) >= ROWS
+    assert len(wanted) >= wanted_rows
     record_property("rows acknowledged and stored once", len(wanted))
-    record_property("kills", KILLS)
+    for name, count in sorted(kills.items()):
+        record_property(f"kills of {name}", count)
     record_property("requests sent again", sum(sender.again for sender in senders))
     record_property("readings of all files meanwhile", reader.looks)

@@ -51,7 +51,7 @@ def seconds(path: Path, condition: str) -> float:
     return min(taken)
 
 
-def test_order_and_bloom_filters_pay(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_39_order_and_bloom_filters_pay(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     options = SinkOptions("s", tmp_path / "parquet")
     key, writer = FileKey(42, START, EVENTS), FileWriter(options)
     path, plain, staged = key.path(options), tmp_path / "plain.parquet", tmp_path / "staged"

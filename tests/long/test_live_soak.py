@@ -95,7 +95,7 @@ def _send(port: int, supervisor: int, sizes: list[int]) -> int:
     return sent
 
 
-def test_many_tenants_and_hours(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+def test_37_many_tenants_and_hours(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
     sink = Sink(tmp_path, rotation="hourly")
     sizes = []
     for hour in range(48):

@@ -66,7 +66,7 @@ def test_bad_frames_keep_their_bytes():
     assert (refused.raw, refused.record.source_ip) == (b"x" * 30, IP)
 
 
-def test_syslog_of_both_kinds():
+def test_32_syslog_of_both_kinds():
     old = b"<134>Nov 14 22:13:20 host1 app[77]: Message sequence 1"
     new = b'<131>1 2023-11-14T22:13:20.500Z host2 svc 9 ID7 [a b="c"] Message sequence 2'
     first, second = rows("logs", syslog(old, new))

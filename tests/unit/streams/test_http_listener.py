@@ -123,7 +123,7 @@ def test_a_full_spool_says_when_to_come_again(tmp_path):
         assert served.get("/health").status == 200
 
 
-def test_who_sent_it_is_the_peer_unless_a_proxy_is_trusted(tmp_path):
+def test_31_who_sent_it_is_the_peer_unless_a_proxy_is_trusted(tmp_path):
     with serving(tmp_path) as served:
         served.post("/v1/events", EVENT, X_Forwarded_For="1.2.3.4")
         assert served.rows("events")[0]["source_ip"] == address("127.0.0.1")
@@ -177,7 +177,7 @@ def test_metrics(served):
     assert 'tailrace_listener_records_received_total{listener="http.h"} 1' in page
 
 
-def test_keys_are_read_again_as_a_whole_or_not_at_all(served):
+def test_33_keys_are_read_again_as_a_whole_or_not_at_all(served):
     new = "a" * 32
     (served.root / "keys").write_text(f"{new}:5:new\nwrong\n")
     (error,) = served.listening.intake.reload_keys()

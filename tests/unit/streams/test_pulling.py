@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from apiserver import ApiServer, Reply, Request
+from apiserver import ApiServer, Reply
 from apiserver import serving as answering
 from liveserver import serving
 from livesink import Sink
@@ -214,7 +214,6 @@ def test_a_partition_has_no_schedule():
     text = 'partition "syslog" "x" {\n source "http" {\n url = "http://x"\n schedule = "5m"\n }\n}'
     with pytest.raises(ConfigError, match="has no 'schedule'"):
         pulls(loaded(text))
-
 
 
 def test_the_examples_of_the_documentation_are_understood():
