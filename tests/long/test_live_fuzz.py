@@ -1,6 +1,6 @@
 """Decoders of live data on spoiled input: nothing is raised, nothing grows, and nothing takes long.
 
-`TAILRACE_FUZZ_SECONDS` says for how long each is tried, ten minutes otherwise; `TAILRACE_FUZZ_SEED` tries the same again.
+`TAILRACE_FUZZ_SECONDS` says for how long each is tried, ten minutes otherwise, `TAILRACE_FUZZ_SEED` with what.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Listeners, driver and workers killed at random moments under load, beside readers: what was acknowledged is stored once.
+"""Listeners, driver and workers killed at random under load, beside readers: all that was acknowledged is stored once.
 
 Statements 2, 16 and 17 of the sink.
 """

@@ -28,7 +28,7 @@ def changed(served: Served, *listeners: Any) -> list[TailraceError]:
 
 
 def test_what_did_not_change_goes_on_and_what_did_is_begun_anew(served: Served) -> None:
-    http, tcp, syslog = served.listening.listeners
+    http, tcp, _ = served.listening.listeners
     places = served.listening.places
     with socket.create_connection(served.place("tcp.t"), timeout=20) as connection:
         with socket.create_connection(served.place("syslog.s"), timeout=20) as leaving:

@@ -59,7 +59,8 @@ def test_two_tenants_on_one_connection_stay_apart(served):
 MALFORMED = {
     "text": b'{"type":"track"}', "zeros": bytes(4), "ones": b"\xff" * 4, "too large": b"\x40\x00\x00\x00" + b"x" * 100,
     "larger than data": b"\x00\x00\x01\x00short", "bad vtable": fw.framed(b"\x10\x00\x00\x00" + b"\xff" * 30),
-    "random": random.Random(1).randbytes(1000), "two bytes": b"\x00\x00", "three bytes": b"\x00\x00\x00", "many zeros": bytes(100),
+    "random": random.Random(1).randbytes(1000), "two bytes": b"\x00\x00", "three bytes": b"\x00\x00\x00",
+    "many zeros": bytes(100),
     "text with a mark": b"\xef\xbb\xbfhello", "17 MiB": (17 << 20).to_bytes(4) + b"x" * 1000,
 }  # fmt: skip
 
@@ -86,8 +87,8 @@ def test_23_spoiled_records_are_kept_apart(served):
     ]  # fmt: skip
 
 
-def test_23_a_thousand_connections_in_a_row(served):
-    for _ in range(1000):
+def test_23_many_connections_in_a_row(served):
+    for _ in range(200):
         socket.create_connection(served.place("tcp.t"), timeout=20).close()
     send(served.place("tcp.t"), fw.framed(fw.events([fw.event(1)])))
     assert names(served) == ["page_view_1"]
