@@ -64,17 +64,19 @@ class Listening:
         for id_ in ending:
             del self._opened[id_]
         await asyncio.gather(*(one.close() for one in ending.values()))
-        errors = []
+        errors: list[TailraceError] = []
         for id_, options in wanted.items():
-            if id_ in self._opened:
-                continue
-            try:
-                await self._open(options)
-            except TailraceError as error:
-                errors.append(error)
-                if id_ in ending:
-                    await self._open(ending[id_].options)
+            if id_ not in self._opened and not await self._opens(options, errors) and id_ in ending:
+                await self._opens(ending[id_].options, errors)
         return errors
+
+    async def _opens(self, options: ListenerOptions, errors: list[TailraceError]) -> bool:
+        try:
+            await self._open(options)
+        except TailraceError as error:
+            errors.append(error)
+            return False
+        return True
 
     async def _change_pulls(self, wanted: dict[str, PullOptions]) -> None:
         await self._end_pulls([id_ for id_, one in self._pullers.items() if wanted.get(id_) != one.options])

@@ -38,7 +38,8 @@ def pulls(config: Config) -> list[PullOptions]:
         for source in partition.sources:
             if source.where not in top and "schedule" in source.args:
                 raise _wrong(source, "a source of a partition has no 'schedule'", "write it outside of the partition")
-    known = {f"{block.type}.{block.name}" for block in config.of("sink")}
+    used = [block for block in config.of("sink") if block.args.get("enabled", True) and block.type != "otap"]
+    known = {f"{block.type}.{block.name}" for block in used}
     return [_pull(source, known) for source in scheduled(config)]
 
 
@@ -69,14 +70,18 @@ def _pull(source: SourceSpec, known: set[str]) -> PullOptions:
     if "schedule" not in args or not sinks_of(source):
         raise _wrong(source, "'schedule' and 'sinks' belong together", 'write schedule = "5m" and sinks = [sink.…]')
     if missing := sinks_of(source) - known:
-        raise _wrong(source, f"there is no sink {min(missing)}", "name one that is configured")
+        raise _wrong(source, f"no sink {min(missing)} takes snapshots", "name one that is configured and in use")
     schedule = duration(str(args["schedule"]))
     if schedule < timedelta(seconds=1):
         raise _wrong(source, "'schedule' is too short", "write a second or more")
     workspace = args.get("workspace_id", 1)
+    try:
+        asked = http.make(Given(args, source.connection, source.locations))
+    except ConfigError as error:
+        raise ConfigError(error.message, code=error.code, where=str(source.where), hint=error.hint) from None
     return PullOptions(
         source.name,
-        http.make(Given(args, source.connection, source.locations)),
+        asked,
         schedule,
         str(args.get("entity", "id")),
         str(args.get("time_field", "")),

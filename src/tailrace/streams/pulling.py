@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from tailrace.core.errors import SourceError, TailraceError
+from tailrace.core.errors import SourceError
 from tailrace.sources.slices import Slice, named
 from tailrace.streams import records
 from tailrace.streams.intake import Intake, now
@@ -90,17 +90,19 @@ class Puller(threading.Thread):
         return max((self.done.moment - moment) / 1000 + schedule, 0.0)
 
     def turn(self) -> None:
-        """One round, or the rest of the one before."""
+        """One round, or the rest of the one before; whatever fails is tried again."""
         try:
-            pending = _read(self._pending, Pending) or self._asked(now() // 1000 * 1000)
-        except (TailraceError, OSError, msgspec.MsgspecError) as error:
+            self._round()
+            self.failures = 0
+        except Exception as error:
             self.failures += 1
             self.intake.count("pull_errors", self.options.id)
             self.say(f"source {self.options.name}: {error}; asked again in {self.pause(0):.0f} s")
-            return
+
+    def _round(self) -> None:
+        pending = _read(self._pending, Pending) or self._asked(now() // 1000 * 1000)
         if self._ending.is_set():
             return
-        self.failures = 0
         if not self._pending.exists():
             _write(self._pending, pending)
         if all(self._spooled(pending.moment, body) for body in pending.bodies):

@@ -199,6 +199,8 @@ WRONG = {
     "no schedule": ('schedule     = "5m"', "", "belong together"),
     "too often": ('schedule     = "5m"', 'schedule = "10ms"', "too short"),
     "no such sink": ("sink.parquet.p]", "sink.parquet.q]", "q"),
+    "a sink that is not in use": ('path = "p"', 'path = "p"\n enabled = false\n', "takes snapshots"),
+    "no address": ('"http://x"', '"x"', "must be an http"),
 }
 
 
