@@ -35,8 +35,10 @@ class Known:
 
     @property
     def state(self) -> str:
-        """`orphaned`: rows that no partition of the configuration collects any more."""
-        return "damaged" if self.damaged else "configured" if self.spec is not None else "orphaned"
+        """`live`: a sink fills it; `orphaned`: rows that nothing in the configuration collects any more."""
+        if self.damaged or self.spec is None:
+            return "damaged" if self.damaged else "orphaned"
+        return "configured" if self.spec.sources else "live"
 
 
 class VerbFirst(click.Group):
@@ -75,7 +77,10 @@ for _verb in (delete, history, restore):
 def list_partitions(
     context: Context, names: tuple[str, ...], address: str | None, connection: str | None, output: str
 ) -> None:
-    """All partitions: configured ones, and orphaned ones that only the lake knows. SEL may hold wildcards."""
+    """All partitions: configured ones, live ones that a sink fills, and orphaned ones that only the lake knows.
+
+    SEL may hold wildcards.
+    """
     from tailrace.cli.hints import note_nothing
     from tailrace.cli.listing import show_rows
     from tailrace.cli.other_lake import lake_at
@@ -154,8 +159,10 @@ def _facts(config: Config, lake: Lake, name: str, known: Known) -> Row:
 
 def _known(config: Config, lake: Lake) -> dict[str, Known]:
     from tailrace.cli.holdings import holdings
+    from tailrace.config.live import live_partitions
 
-    found = {spec.full_name: Known(spec, None) for spec in config.partitions}
+    specs_of = {spec.full_name: spec for spec in (*live_partitions(config), *config.partitions)}
+    found = {name: Known(spec, None) for name, spec in specs_of.items()}
     specs = dict(found)
     for table, holding in holdings(lake).items():
         if holding.problem is not None:

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
     from tailrace.cli.serve_again import DriverAgain
     from tailrace.config import Config
+    from tailrace.pipeline.arriving import LivePartition
+    from tailrace.streams.lake_sink import LakeOptions
     from tailrace.streams.otap_sink import OtapOptions
     from tailrace.streams.pull_settings import PullOptions
     from tailrace.streams.settings import ListenerOptions
     from tailrace.streams.sink_options import SinkOptions
+    from tailrace.streams.status import Told
 
 
 @click.command("serve")
@@ -42,9 +45,9 @@ def command(
 ) -> None:
     """Run listeners and sinks of the configuration.
 
-    What listeners accept is on disk before it is acknowledged, and is then decoded and published in the sinks' files.
-    SIGTERM and Ctrl-C end it: what has been accepted is published first. SIGHUP reads the configuration and the files
-    of API keys again: what did not change goes on, and one that is wrong leaves everything as it was.
+    What listeners accept is on disk before it is acknowledged, and is then decoded and published in the sinks' files
+    and tables. SIGTERM and Ctrl-C end it: what has been accepted is published first. SIGHUP reads the configuration and
+    the files of API keys again: what did not change goes on, and one that is wrong leaves everything as it was.
 
     Exit codes: 0 ended as asked, 3 the configuration is wrong, 5 a port is taken, 6 a spool or sink is held by another
     process.
@@ -56,12 +59,14 @@ def command(
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--spool-size") from None
     served = _read(context)
-    spool = context.home_path / "spool" / context.workspace_name
+    spool = spool_of(context)
     if part == "listeners":
         _listen(context, served, spool, most)
     elif part == "driver":
         sys.exit(_drive(context, served, spool, engine, drain=drain))
     else:
+        for _, store in _stores(context, served):
+            store.check()
         sys.exit(_supervise(shutdown_timeout))
 
 
@@ -74,25 +79,28 @@ class Served:
     pulls: list[PullOptions]
     files: list[SinkOptions]
     tables: list[OtapOptions]
+    lakes: list[LakeOptions]
 
     @property
-    def told(self) -> list[SinkOptions]:
+    def told(self) -> Sequence[Told]:
         """Sinks whose counters are shown."""
-        return self.files
+        return [*self.files, *self.lakes]
 
     @property
     def stored(self) -> Sequence[object]:
         """All that concerns the driver."""
-        return self.files, self.tables
+        return self.files, self.tables, self.lakes, self.config.tables if self.lakes else ()
 
 
 def _read(context: Context) -> Served:
     from tailrace.cli.settings import load_config
     from tailrace.streams.pull_settings import pulls
-    from tailrace.streams.settings import listeners, otap_sinks, sinks
+    from tailrace.streams.settings import lake_sinks, listeners, otap_sinks, sinks
 
     config = load_config(context)
-    served = Served(config, listeners(config), pulls(config), sinks(config, _here()), otap_sinks(config, _here()))
+    lakes = lake_sinks(config, lake_state(spool_of(context)))
+    files, tables = sinks(config, _here()), otap_sinks(config, _here())
+    served = Served(config, listeners(config), pulls(config), files, tables, lakes)
     _require(served)
     return served
 
@@ -101,6 +109,16 @@ def _here() -> Path:
     from pathlib import Path
 
     return Path.cwd()
+
+
+def spool_of(context: Context) -> Path:
+    """What was accepted and is not stored yet."""
+    return context.home_path / "spool" / context.workspace_name
+
+
+def lake_state(spool: Path) -> Path:
+    """Where sinks of the lake note how far they are."""
+    return spool.with_name(f"{spool.name}.lake")
 
 
 def _require(served: Served) -> None:
@@ -160,13 +178,14 @@ def _drive(context: Context, served: Served, spool: Path, engine: str, *, drain:
     from tailrace.windows.arriving import write_partition
 
     written = dict.fromkeys(served.tables, write_partition)
+    lakes = _stores(context, served)
     stop = threading.Event()
     if drain:
         stop.set()
     again = DriverAgain(served, lambda: _read(context), stop)
     _heed(stop, again)
     if engine == "local":
-        Driver(spool, served.files, _say, written).run(stop)
+        Driver(spool, served.files, _say, written, lakes).run(stop)
         return AGAIN if again.is_due else 0
     from tailrace.cli.settings import session_options
     from tailrace.pipeline.session import session
@@ -175,8 +194,18 @@ def _drive(context: Context, served: Served, spool: Path, engine: str, *, drain:
     with session(session_options(context)) as spark:
         # Spark installs a handler of its own.
         _heed(stop, again)
-        SparkDriver(spark, spool, served.files, _say, written).run(stop)
+        SparkDriver(spark, spool, served.files, _say, written, lakes).run(stop)
     return AGAIN if again.is_due else 0
+
+
+def _stores(context: Context, served: Served) -> list[tuple[LakeOptions, LivePartition]]:
+    if not served.lakes:
+        return []
+    from tailrace.cli.settings import open_lake
+    from tailrace.pipeline.arriving import LivePartition
+
+    lake = open_lake(context, served.config)
+    return [(one, LivePartition(lake, served.config, one.partition, one.format)) for one in served.lakes]
 
 
 def _heed(stop: threading.Event, again: DriverAgain) -> None:

@@ -13,6 +13,7 @@ from tailrace.cli.options import Context, output_option, without_spark
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
     from tailrace.streams.sink_options import SinkOptions
+    from tailrace.streams.status import Told
 
 COLUMNS = ("name", "path", "at", "rows", "waiting", "quarantined", "late", "files", "size", "errors", "trouble")
 
@@ -30,15 +31,20 @@ def status(context: Context, names: tuple[str, ...], output: str) -> None:
     """Show what sinks have stored, what waits, and what is wrong.
 
     Numbers are those that `tailrace serve` wrote down last, at its flush interval; files and size are what lies in the
-    sink's tree now.
+    tree of a Parquet sink now.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.matching import listed
+    from tailrace.cli.serve import lake_state, spool_of
     from tailrace.cli.settings import load_config
-    from tailrace.streams.settings import sinks
+    from tailrace.streams.settings import lake_sinks, sinks
 
-    known = {options.name: options for options in sinks(load_config(context), Path.cwd())}
-    show_rows([_row(known[name]) for name in listed("sink", names, sorted(known))], COLUMNS, output)
+    config = load_config(context)
+    rows = [_row(options) for options in sinks(config, Path.cwd())]
+    rows += [_told(one, one.path) for one in lake_sinks(config, lake_state(spool_of(context)))]
+    rows.sort(key=lambda row: str(row["name"]))
+    chosen = listed("sink", names, list(dict.fromkeys(str(row["name"]) for row in rows)))
+    show_rows([row for row in rows if row["name"] in chosen], COLUMNS, output)
 
 
 @command.command("replay")
@@ -55,12 +61,13 @@ def replay_command(context: Context, names: tuple[str, ...], output: str) -> Non
     """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.matching import listed
+    from tailrace.cli.serve import spool_of
     from tailrace.cli.settings import load_config
     from tailrace.streams.replaying import replay
     from tailrace.streams.settings import sinks
 
     known = {options.name: options for options in sinks(load_config(context), Path.cwd())}
-    spool = context.home_path / "spool" / context.workspace_name
+    spool = spool_of(context)
     rows: list[Row] = []
     for name in listed("sink", names, sorted(known)):
         found = replay(known[name], spool)
@@ -69,23 +76,29 @@ def replay_command(context: Context, names: tuple[str, ...], output: str) -> Non
 
 
 def _row(options: SinkOptions) -> Row:
-    from tailrace.streams.live_metrics import status_of
     from tailrace.streams.tree import files
+
+    sizes = [key.path(options).stat().st_size for key in files(options)]
+    return _told(options, str(options.path)) | {"files": len(sizes), "size": sum(sizes)}
+
+
+def _told(options: Told, path: str) -> Row:
+    """What the driver has written down."""
+    from tailrace.streams.status import status_of
 
     told = status_of(options)
     counts, written = told.get("counts", {}), told.get("written", {})
-    sizes = [key.path(options).stat().st_size for key in files(options)]
     moment = told.get("at")
     return {
         "name": options.name,
-        "path": str(options.path),
+        "path": path,
         "at": datetime.fromtimestamp(moment, UTC).replace(tzinfo=None, microsecond=0) if moment else None,
         "rows": counts.get("rows_received"),
         "waiting": told.get("waiting_rows"),
         "quarantined": counts.get("rows_quarantined"),
         "late": counts.get("late_rows"),
-        "files": len(sizes),
-        "size": sum(sizes),
+        "files": None,
+        "size": None,
         "errors": written.get("write_errors"),
         "trouble": next(iter(told.get("troubles", {}).values()), None),
     }

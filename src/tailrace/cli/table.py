@@ -51,14 +51,16 @@ def table_rows(config: Config, lake: Lake, names: Sequence[str] = ()) -> list[Ro
     """What is known of each table, or of those that the names fit."""
     from tailrace.cli.holdings import holdings
     from tailrace.cli.matching import listed
+    from tailrace.config.live import live_partitions
     from tailrace.core.registry import all_table_names
 
     stored = holdings(lake)
     declared = {spec.name: spec for spec in config.tables}
     everything = sorted({*all_table_names(), *declared, *stored})
     partitions: dict[str, list[str]] = {}
-    for spec in config.partitions:
-        partitions.setdefault(spec.table, []).append(spec.name)
+    for name in dict.fromkeys(spec.full_name for spec in (*config.partitions, *live_partitions(config))):
+        table, _, partition = name.partition(".")
+        partitions.setdefault(table, []).append(partition)
     return [
         _row(name, declared.get(name), stored.get(name)) | {"partitions": partitions.get(name, [])}
         for name in listed("table", names, everything)
@@ -133,14 +135,16 @@ def table_facts(config: Config, lake: Lake, name: str) -> Row:
 
 
 def _partitions(config: Config, table: str, stored: Holding | None) -> list[Row]:
-    """Configured ones, and those that only the lake knows."""
+    """Configured ones, those that a sink fills, and those that only the lake knows."""
     from tailrace.cli.holdings import amounts
+    from tailrace.config.live import live_partitions
 
     extents = {extent.partition: extent for extent in (stored.partitions if stored else ())}
-    configured = {spec.name for spec in config.partitions if spec.table == table}
+    states = {spec.name: "live" for spec in live_partitions(config) if spec.table == table}
+    states |= {spec.name: "configured" for spec in config.partitions if spec.table == table}
     return [
-        {"name": name, "state": "configured" if name in configured else "orphaned", **amounts(extents.get(name))}
-        for name in sorted({*configured, *map(str, extents)})
+        {"name": name, "state": states.get(name, "orphaned"), **amounts(extents.get(name))}
+        for name in sorted({*states, *map(str, extents)})
     ]
 
 

@@ -123,7 +123,18 @@ class Builder:
     def _others_lead_somewhere(self, others: Iterable[OtherBlock]) -> None:
         for other in others:
             self._lead_somewhere(other.args.values())
+            self._fills_something(other)
             self._others_lead_somewhere(other.blocks)
+
+    def _fills_something(self, sink: OtherBlock) -> None:
+        """A sink of the lake names its table, and perhaps a format."""
+        if sink.kind != "sink":
+            return
+        table, fmt = sink.args.get("table"), sink.args.get("format")
+        if isinstance(table, str):
+            self._leads_somewhere(Reference(("table", table_name(table)), sink.where))
+        if isinstance(fmt, Reference):
+            self.formats.named.find(fmt)
 
     def _lead_somewhere(self, values: Iterable[Value]) -> None:
         """References among the values must name blocks that exist."""

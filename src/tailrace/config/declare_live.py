@@ -72,11 +72,14 @@ TRANSFORM = BlockType(
     ("type",),
     types=TRANSFORMS,
 )
-_FLUSHED: Attrs = {
+_COUNTED: Attrs = {
     "flush_interval": Attr("duration", "How long rows may wait before they are written.", default="10s"),
-    "max_lateness": Attr("duration", "Rows that come later are quarantined.", default="7d"),
     "metrics_enabled": Attr("flag", "Are counters published?", default=True),
     "metrics_interval": Attr("duration", "How often.", default="10s"),
+}
+_FLUSHED: Attrs = {
+    **_COUNTED,
+    "max_lateness": Attr("duration", "Rows that come later are quarantined.", default="7d"),
     "retention": Attr("duration", "Age at which files are deleted."),
     **_ENABLED,
 }
@@ -99,9 +102,22 @@ SINKS = _types(
     }, active=True),
     _type("lake", "A table of the lake.", {
         "table": Attr("table", "The table.", to=("table",), required=True),
-        "partition": Attr("text", "Name of the partition.", default="live"),
-        **_FLUSHED,
-    }),
+        "partition": Attr(
+            "text", "Name of the partition; what a `partition` block of the table and name says holds too.",
+            default="live",
+        ),
+        "kinds": Attr(
+            "texts", "What is taken of HTTP and FlatBuffers; syslog and OTLP are logs.",
+            choices=("events", "logs", "snapshots"), default=("events", "logs", "snapshots"),
+        ),
+        "format": Attr(
+            "reference", "How lines and messages are read; without it as the table says, or as they come.",
+            to=("format",),
+        ),
+        "filter": Attr("text", "A DuckDB condition: other rows are not stored."),
+        "tp_index": Attr("text", "Column whose value becomes tp_index."),
+        **_COUNTED, **_ENABLED,
+    }, active=True),
     _type("otap", "Logs as the four OTAP tables that windows read.", {
         "path": Attr("text", "Output directory.", required=True),
         "compression": Attr("text", "Codec.", choices=_CODECS, default="zstd"),

@@ -44,9 +44,15 @@ FORMS = (
 START = rf"^(?:<|\d{{4}}-\d\d-\d\d[T ]|\d{{1,3}} \d{{4}}-|\d+ <\d|[*.]?(?:{MONTH}) [ \d]?\d )"
 ANY_TIME = rf"(?P<time>{_ISO}|{_OLD})"
 "A time anywhere in a text."
+_BEGINS = re.compile(START.encode())
 _PARAMETER = re.compile(r' ([^\s="\]]+)="((?:[^"\\\]]|\\.)*)"')
 _ELEMENTS = re.compile(_ELEMENT)
 _ESCAPED = re.compile(r'\\(["\\\]])')
+
+
+def is_start(line: bytes) -> bool:
+    """Does a message begin with this line?"""
+    return _BEGINS.match(line) is not None
 
 
 class SyslogDecoder(RegexDecoder):

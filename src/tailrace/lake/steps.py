@@ -29,6 +29,8 @@ SINKING = (
 "Those of a sink, from segments to files."
 TABLING = ("partition-planned", "partition-written", "fold-staged")
 "Those of a sink of OTAP tables."
+ARRIVING = ("arrivals-stored", "arrivals-noted")
+"Those of a sink of the lake, behind its commit."
 STEPS = (
     "object-staged",
     "manifest-written",

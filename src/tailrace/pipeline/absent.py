@@ -15,10 +15,11 @@ from tailrace.pipeline.job import Erased, Job
 def without_deleted(job: Job, lake: Lake, spec: PartitionSpec, notes: Notes) -> Job:
     """The job, so that it stores nothing of what the ledger's notes say is deleted."""
     ranges = tuple(deleted(notes, source.name) for source in spec.sources)
-    return replace(job, deleted=ranges, erased=_erased(job, lake, notes))
+    return replace(job, deleted=ranges, erased=erased_rows(job, lake, notes))
 
 
-def _erased(job: Job, lake: Lake, notes: Notes) -> Erased | None:
+def erased_rows(job: Job, lake: Lake, notes: Notes) -> Erased | None:
+    """Rows that a condition has deleted, whatever brings them."""
     conditions = [one.condition for one in erased(notes)]
     if not conditions:
         return None

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from tailrace.config.inside import character_place
+from tailrace.config.live import live_partitions
 from tailrace.config.model import Config, PartitionSpec, SourceSpec
 from tailrace.config.places import ConfigErrors, Outline, Problem, Where
 from tailrace.config.tables import table_name, tables_for
@@ -27,7 +28,7 @@ def check(config: Config) -> list[Problem]:
 def _all(config: Config) -> Iterator[Problem]:
     checks = Checks(config)
     by_table: dict[str, list[PartitionSpec]] = {spec.name: [] for spec in config.tables}
-    for spec in config.partitions:
+    for spec in (*config.partitions, *live_partitions(config)):
         by_table.setdefault(spec.table, []).append(spec)
     for name, partitions in by_table.items():
         try:

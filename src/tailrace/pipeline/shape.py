@@ -24,6 +24,8 @@ from tailrace.pipeline.moments import Mask, Numbers, days_of, within, within_own
 from tailrace.pipeline.timeless import Timeless
 
 _EVER = TimeRange()
+ARRIVED = " arrived"
+"Column of batches whose rows came by themselves: when they did, which is their time where they tell none."
 SMALL = 512
 "Rows of a part that is not worth a call of its own."
 
@@ -107,12 +109,14 @@ class Shaper:
         times = pa.nulls(0, pa.timestamp("us"))
         shaped = Shaped({}, times, None, positions, self._owner(parts), bad, _received(parts))
         columns = together([batch for _, batch in parts if batch.rows])
-        extra = columns.pop("tp_extra", None)
+        extra, arrived = columns.pop("tp_extra", None), columns.pop(ARRIVED, None)
         refused = self.computer.compute(columns, rows) if self.computer.expressions else {}
         columns = {name: array for name, array in columns.items() if name in self.stored}
         if extra is not None:
             columns["tp_extra"] = extra
         times = self._timestamps(columns, rows)
+        if arrived is not None and times.null_count:
+            times = pc.if_else(self.timeless.absent(times, extra), arrived, times)
         shaped.index = self._index(columns, shaped, times)
         if shaped.index is not None:
             nul = pc.match_substring(shaped.index, "\0").fill_null(False).to_numpy(zero_copy_only=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.core import At, Table
 
@@ -30,6 +31,15 @@ class Timeless:
         if extra is None:
             return dict.fromkeys(rows, self._absent)
         return {row: self._reason(extra[row].as_py()) for row in rows}
+
+    def absent(self, times: pa.Array, extra: pa.Array | None) -> pa.Array:
+        """Which rows tell no time at all: what cannot be read as one is not among them."""
+        missing = times.is_null()
+        if extra is None:
+            return missing
+        misfits = pc.and_(missing, pc.match_substring(extra, f'"{_MISFIT}"').fill_null(False))
+        wrong = [self._reason(text) != self._absent for text in extra.filter(misfits).to_pylist()]
+        return pc.replace_with_mask(missing, misfits, pc.invert(pa.array(wrong, pa.bool_())))
 
     def _reason(self, extra: str | None) -> str:
         told = bytes(_OBJECT.decode(extra).get(_MISFIT, b"")) if extra else b""

@@ -21,6 +21,8 @@ class QuarantineWriter:
 
     def __init__(self, job: Job, unit: Unit, name: str) -> None:
         self.job, self.unit, self.name = job, unit, name
+        self.says_all = True
+        "Is everything that is known of a record in its bytes?"
         self.held: list[tuple[Origin, Bad]] = []
         self.bytes = 0
         self.files: list[str] = []
@@ -72,7 +74,7 @@ class QuarantineWriter:
         return msgspec.json.encode(self.unit.artifacts[artifact]).decode()
 
     def _cut(self, artifact: int) -> str | None:
-        return framing(self.job.formats[self.unit.sources[artifact]])
+        return framing(self.job.formats[self.unit.sources[artifact]]) if self.says_all else None
 
     def _put(self, rows: pa.Table) -> None:
         name = f"{self.job.run}-{self.name}-{len(self.files)}.parquet"

@@ -15,7 +15,7 @@ from tailrace.streams.json_lines import decode_lines
 from tailrace.streams.kinds import EVENTS, KINDS, LOGS, SNAPSHOTS, decoded_schema
 from tailrace.streams.records import Record
 
-_LINES = {records.EVENT_LINES: EVENTS, records.LOG_LINES: LOGS, records.SNAPSHOT_LINES: SNAPSHOTS}
+LINES = {records.EVENT_LINES: EVENTS, records.LOG_LINES: LOGS, records.SNAPSHOT_LINES: SNAPSHOTS}
 _IP = 16
 LAYOUTS = ("auto", "v1", "v2")
 "By their number in a record."
@@ -147,8 +147,8 @@ def _filled(kind: str, rows: FlatRows) -> dict[str, pa.Array]:
 
 
 def _lines(found: Decoded, record: Record) -> None:
-    rows = decode_lines(_LINES[record.kind], bytes(record.body), record.received_at)
-    _alone(found, _LINES[record.kind], rows.columns, record)
+    rows = decode_lines(LINES[record.kind], bytes(record.body), record.received_at)
+    _alone(found, LINES[record.kind], rows.columns, record)
     for place, text, reason in rows.bad:
         found.refuse(record, place, reason, text)
 
@@ -191,7 +191,7 @@ def _alone(found: Decoded, kind: str, columns: dict[str, pa.Array], record: Reco
 
 
 _READERS: dict[int, Callable[[Decoded, Record], None]] = {
-    **dict.fromkeys(_LINES, _lines),
+    **dict.fromkeys(LINES, _lines),
     records.SYSLOG: _syslog,
     records.OVERSIZE: _oversize,
     records.OTLP_PROTO: _otlp,

@@ -8,17 +8,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-import msgspec
-
 from tailrace.lake.lock import local_lock
 from tailrace.streams import manifests, segments
 from tailrace.streams.batches import bites, conclude, prepare_segments
+from tailrace.streams.lake_sink import LakeDriver, LakeOptions, Store
 from tailrace.streams.otap_sink import OtapDriver, OtapOptions, WritePartition
 from tailrace.streams.publish import Publisher
 from tailrace.streams.sink_options import SinkOptions
+from tailrace.streams.status import write_status
 from tailrace.streams.tree import expire, files
 
-STATUS = "status.json"
 _POLL = 0.1
 _UPKEEP = 60.0
 "Seconds between looks for files to seal or to delete."
@@ -82,7 +81,7 @@ class SinkDriver:
     def tell(self) -> None:
         """Writes down how things stand, for those who ask."""
         publisher = self.publisher
-        status = {
+        write_status(self.options.state, {
             "sink": self.options.name,
             "path": str(self.options.path),
             "at": time.time(),
@@ -92,10 +91,7 @@ class SinkDriver:
             "counts": self.counts(),
             "written": publisher.counts,
             "troubles": {str(key.path(self.options)): text for key, text in publisher.troubles.items()},
-        }
-        temporary = self.options.state / f"{STATUS}.new"
-        temporary.write_bytes(msgspec.json.encode(status))
-        temporary.rename(self.options.state / STATUS)
+        })  # fmt: skip
 
 
 class Driver:
@@ -107,17 +103,22 @@ class Driver:
         sinks: Sequence[SinkOptions],
         say: Callable[[str], None] = lambda text: None,
         tables: Mapping[OtapOptions, WritePartition] | None = None,
+        lakes: Sequence[tuple[LakeOptions, Store]] = (),
     ) -> None:
         self.spool = spool
         self.say = say
         self._held = ExitStack()
-        every: list[SinkOptions | OtapOptions] = [*sinks, *(tables or {})]
+        every: list[SinkOptions | OtapOptions | LakeOptions] = [*sinks, *(tables or {}), *(one for one, _ in lakes)]
         for options in every:
             lock = options.state / "lock"
             self._held.enter_context(local_lock(lock, f"sink {options.name} ({options.path})", "tailrace serve"))
         self.sinks = [SinkDriver(options) for options in sinks]
-        self.otap = [OtapDriver(options, write) for options, write in (tables or {}).items()]
-        self.all: list[SinkDriver | OtapDriver] = [*self.sinks, *self.otap]
+        self.tables: list[OtapDriver | LakeDriver] = [
+            *(OtapDriver(options, write) for options, write in (tables or {}).items()),
+            *(LakeDriver(options, store) for options, store in lakes),
+        ]
+        "Sinks that decode and store at each flush interval, with nothing in between."
+        self.all: list[SinkDriver | OtapDriver | LakeDriver] = [*self.sinks, *self.tables]
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop` is set; then what is closed is stored and published, and locks are let go."""

@@ -13,8 +13,8 @@ from tailrace.streams.opened import Opened
 from tailrace.streams.pull_settings import PullOptions
 from tailrace.streams.pulling import Puller
 from tailrace.streams.settings import ListenerOptions
-from tailrace.streams.sink_options import SinkOptions
 from tailrace.streams.spool import Spool, SpoolLimits
+from tailrace.streams.status import Told
 
 
 class Listening:
@@ -23,7 +23,7 @@ class Listening:
     def __init__(
         self,
         listeners: Sequence[ListenerOptions],
-        sinks: Sequence[SinkOptions],
+        sinks: Sequence[Told],
         root: Path,
         limits: SpoolLimits,
         pulls: Sequence[PullOptions] = (),
@@ -51,7 +51,7 @@ class Listening:
             puller.start()
 
     async def change(
-        self, listeners: Sequence[ListenerOptions], sinks: Sequence[SinkOptions], pulls: Sequence[PullOptions] = ()
+        self, listeners: Sequence[ListenerOptions], sinks: Sequence[Told], pulls: Sequence[PullOptions] = ()
     ) -> list[TailraceError]:
         """Ends what is gone or different and begins what is new or different; the others do not notice.
 

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-import msgspec
-
-from tailrace.streams.driver import STATUS
 from tailrace.streams.intake import Intake
-from tailrace.streams.sink_options import SinkOptions
+from tailrace.streams.status import Told, status_of
 
 SINK_COUNTS = {
     "batches_received": "Records of listeners that were decoded.",
@@ -24,26 +21,19 @@ SINK_COUNTS = {
     "rows_filtered": "Rows that a transform took away, as it was told to.",
     "rows_quarantined": "Rows and records that may not be stored.",
     "rows_replayed": "Rows that were stored from the quarantine.",
+    "rows_written": "Rows in a table of the lake.",
+    "duplicate_rows": "Rows that a table of the lake had already, by its `dedupe`.",
     "late_rows": "Rows whose period was over when they arrived.",
 }
 
 
-def status_of(options: SinkOptions) -> dict[str, Any]:
-    """What the driver wrote down last; empty where it never ran."""
-    try:
-        found: dict[str, Any] = msgspec.json.decode((options.state / STATUS).read_bytes())
-    except (OSError, msgspec.DecodeError):
-        return {}
-    return found
-
-
-def page(intake: Intake, sinks: Iterable[SinkOptions]) -> str:
+def page(intake: Intake, sinks: Iterable[Told]) -> str:
     """All of it."""
     shown = [options for options in sinks if options.metrics_enabled]
     return "\n".join((*_sinks(shown), *_listeners(intake))) + "\n"
 
 
-def _sinks(sinks: Iterable[SinkOptions]) -> Iterator[str]:
+def _sinks(sinks: Iterable[Told]) -> Iterator[str]:
     told = {options.name: status_of(options) for options in sinks}
     for name, meaning in SINK_COUNTS.items():
         values = {sink: _count(status, name) for sink, status in told.items()}

@@ -6,6 +6,7 @@ the same partition is finished, or found to be. The partition's file of logs is 
 
 from __future__ import annotations
 
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -26,6 +27,9 @@ from tailrace.streams.records import Record
 
 _PLAN = "plan.json"
 _OTLP = (records.OTLP_PROTO, records.OTLP_JSON)
+_LOGS, _PARTITION = "logs", "_part_id="
+_UPKEEP = 60.0
+"Seconds between looks for partitions to delete."
 
 
 class Arrived(Protocol):
@@ -52,6 +56,7 @@ class OtapOptions:
     metrics_enabled: bool = True
     metrics_interval: timedelta = timedelta(seconds=10)
     listeners: frozenset[str] | None = None
+    retention: timedelta | None = None
 
     @property
     def state(self) -> Path:
@@ -74,6 +79,7 @@ class OtapDriver:
         options.path.mkdir(parents=True, exist_ok=True)
         self.folded = read_folded(options.state)
         self._written = self._reported = time.monotonic()
+        self._upkept = 0.0
 
     @property
     def last(self) -> int:
@@ -93,6 +99,9 @@ class OtapDriver:
             plan = _Plan(bite[0], bite[-1])
             replace(self.options.state / _PLAN, msgspec.json.encode(plan), "partition-planned")
             self._partition(spool, plan, bite)
+        if self.options.retention is not None and now - self._upkept > _UPKEEP:
+            self._upkept = now
+            expire(self.options.path, time.time() - self.options.retention.total_seconds())
 
     def _begun(self) -> _Plan | None:
         try:
@@ -132,3 +141,23 @@ class OtapDriver:
         self._reported = now
         counted = " ".join(f"{name}={number}" for name, number in self.folded.counts.items())
         return f"sink {self.options.name}: {counted}"
+
+
+def expire(path: Path, before: float) -> int:
+    """Deletes partitions of which every file was written before a moment; how many.
+
+    Their logs go first: nobody finds attributes of logs that are not there, and what is left is deleted the next time.
+    """
+    partitions: dict[str, list[Path]] = {}
+    for folder in path.glob(f"*/{_PARTITION}*"):
+        partitions.setdefault(folder.name, []).append(folder)
+    old = [folders for folders in partitions.values() if _newest(folders) < before]
+    for folders in old:
+        for folder in sorted(folders, key=lambda folder: folder.parent.name != _LOGS):
+            shutil.rmtree(folder, ignore_errors=True)
+    return len(old)
+
+
+def _newest(folders: Iterable[Path]) -> float:
+    """When something was last written there: a directory that is empty was made for what is on its way."""
+    return max(found.stat().st_mtime for folder in folders for found in (folder, *folder.iterdir()))

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tailrace.config import Config
+from tailrace.config import Config, Reference
 from tailrace.config.declare_live import LISTENERS, SINKS
 from tailrace.config.functions import duration, size
+from tailrace.config.live import live_partition
 from tailrace.config.model import OtherBlock
-from tailrace.core.errors import ConfigError
+from tailrace.core import ConfigError, Format
+from tailrace.streams.lake_sink import LakeOptions
 from tailrace.streams.otap_sink import OtapOptions
 from tailrace.streams.pull_settings import named_by, pull_id, scheduled, sinks_of
 from tailrace.streams.sink_options import CODECS, SinkOptions
@@ -84,10 +86,8 @@ def sinks(config: Config, directory: Path) -> list[SinkOptions]:
     }
     found = []
     for block in config.of("sink"):
-        if not block.args.get("enabled", True) or block.type == "otap":
+        if not block.args.get("enabled", True) or block.type != "parquet":
             continue
-        if block.type != "parquet":
-            raise _not_yet(f"a {block.type} sink", block, "set enabled = false")
         found.append(_sink(block, directory, _takes(block, config, known), of_listeners))
     paths: dict[Path, str] = {}
     for options in found:
@@ -108,15 +108,44 @@ def otap_sinks(config: Config, directory: Path) -> list[OtapOptions]:
         takes = _takes(block, config, known)
         if block.blocks or changing & set(known if takes is None else takes):
             raise _not_yet("a transform before OTAP tables", block, "take it out, or name other listeners")
-        if block.args.get("retention"):
-            raise _not_yet("'retention' of OTAP tables", block, "take it out")
         values = _values(block, SINKS["otap"].attributes)
         path = directory / Path(str(values["path"])).expanduser()
         found.append(OtapOptions(
             block.name, path, CODECS[str(values["compression"])], values["flush_interval"],
-            bool(values["metrics_enabled"]), values["metrics_interval"], takes,
+            bool(values["metrics_enabled"]), values["metrics_interval"], takes, values["retention"],
         ))  # fmt: skip
     return found
+
+
+def lake_sinks(config: Config, directory: Path) -> list[LakeOptions]:
+    """Sinks of the lake that are in use; in `directory` they note how far they are."""
+    known = [f"{b.type}.{b.name}" for b in config.of("listener")]
+    changing = {f"{block.type}.{block.name}" for block in config.of("listener") if block.blocks}
+    found: dict[str, LakeOptions] = {}
+    for block in config.of("sink"):
+        if block.type != "lake" or not block.args.get("enabled", True):
+            continue
+        takes = _takes(block, config, known)
+        if block.blocks or changing & set(known if takes is None else takes):
+            raise _not_yet("a transform before a table of the lake", block, "use 'filter', or name other listeners")
+        values = _values(block, SINKS["lake"].attributes)
+        partition = live_partition(config, block)
+        if (other := found.get(partition.full_name)) is not None:
+            message = f"sinks {other.name} and {block.name} fill the same partition {partition.full_name}"
+            hint = "give one another 'partition', or let one take the listeners of both"
+            raise ConfigError(message, code="serve.same-partition", where=str(block.where), hint=hint)
+        found[partition.full_name] = LakeOptions(
+            block.name, partition, directory / block.name, _format(config, values["format"]),
+            frozenset(values["kinds"]), values["flush_interval"], bool(values["metrics_enabled"]),
+            values["metrics_interval"], takes,
+        )  # fmt: skip
+    return [*found.values()]
+
+
+def _format(config: Config, reference: object) -> Format | None:
+    if not isinstance(reference, Reference):
+        return None
+    return next(spec.format for spec in config.formats if ("format", spec.type, spec.name) == reference.path)
 
 
 def _not_yet(what: str, block: OtherBlock, hint: str) -> ConfigError:

@@ -21,6 +21,7 @@ from tailrace.core.errors import SparkError
 from tailrace.streams import segments
 from tailrace.streams.batches import BITE, Part, conclude, prepare_segments
 from tailrace.streams.driver import Driver
+from tailrace.streams.lake_sink import LakeOptions, Store
 from tailrace.streams.otap_sink import OtapOptions, WritePartition
 from tailrace.streams.sink_options import SinkOptions
 
@@ -102,8 +103,9 @@ class SparkDriver(Driver):
         sinks: Sequence[SinkOptions],
         say: Callable[[str], None],
         tables: Mapping[OtapOptions, WritePartition] | None = None,
+        lakes: Sequence[tuple[LakeOptions, Store]] = (),
     ) -> None:
-        super().__init__(spool, sinks, say, tables)
+        super().__init__(spool, sinks, say, tables, lakes)
         self.spark = spark
         self._turn = threading.Lock()
         "Batches come on a thread of their own."
@@ -152,8 +154,8 @@ class SparkDriver(Driver):
     def _upkeep(self, *, last: bool = False) -> None:
         with self._turn:
             closed = segments.numbers(self.spool, segments.CLOSED)
-            for sink in self.otap:
+            for sink in self.tables:
                 sink.take(self.spool, closed, everything=last)
-            if self.otap:
+            if self.tables:
                 self._delete(closed)
             self.publish(last=last)

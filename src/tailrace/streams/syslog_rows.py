@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tailrace.core import Common, Syslog, Table, col
 from tailrace.formats.base import Dated
-from tailrace.formats.syslog import START, SyslogDecoder
+from tailrace.formats.syslog import SyslogDecoder, is_start
 from tailrace.streams.body import Body
 from tailrace.streams.kinds import LEVEL_WORDS, LEVELS
 
@@ -34,7 +34,6 @@ _TABLE = Table(
     ),
     common=Common(time=("timestamp",)),
 )
-_START = re.compile(START.encode())
 _PRIORITY = re.compile(rb"<(1[0-8]\d|19[01]|\d{1,2})>")
 _IN_LINE = b"\x0b"
 "Stands for a line end inside of a message while it is parsed."
@@ -67,7 +66,7 @@ def syslog_rows(messages: Sequence[bytes], received_at: int) -> dict[str, pa.Arr
 
 
 def _parsed(messages: Sequence[bytes], received_at: int) -> list[Fields]:
-    lines = [message.replace(b"\n", _IN_LINE) if _START.match(message) else b"" for message in messages]
+    lines = [message.replace(b"\n", _IN_LINE) if is_start(message) else b"" for message in messages]
     sizes = np.fromiter((len(line) + 1 for line in lines), np.int64, len(lines))
     starts = np.cumsum(sizes) - sizes
     moment = datetime.fromtimestamp(received_at / 1000, UTC).replace(tzinfo=None)

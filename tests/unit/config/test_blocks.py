@@ -196,14 +196,14 @@ def test_blocks_that_come_later_are_kept(load):
 
 def test_what_is_not_active_yet_says_so_once(load):
     a, b, c = (f'workspace "{name}" {{\n memory_max_mb = 1\n}}\n' for name in "abc")
-    config = load(a + b, c + 'sink "lake" {\n table = "syslog"\n}')
+    config = load(a + b, c + 'workspace "d" {\n update_check = false\n}')
     assert [(str(w.place), w.message, w.hint) for w in config.warnings] == [
         (
             "a.tpc:2:2",
             "'memory_max_mb' is not active yet",
             "it is checked and shown, but has no effect; the same at a.tpc:5:2 and 1 more",
         ),
-        ("b.tpc:4:1", "a sink of type lake is not active yet", "it is checked and shown, but has no effect"),
+        ("b.tpc:5:2", "'update_check' is not active yet", "it is checked and shown, but has no effect"),
     ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -119,3 +121,27 @@ def test_the_block(tmp_path: Path) -> None:
     assert (str(found.path), found.compression, found.flush_interval.total_seconds()) == ("/x/otap", "gzip", 3)
     with pytest.raises(ConfigError, match="transform before OTAP"):
         configured('sink "otap" "o" {\n path = "x"\n transform "sample" {\n rate = 0.5\n }\n}')
+
+
+def test_partitions_past_their_retention_are_deleted(tmp_path: Path) -> None:
+    options, spool = replace(options_of(tmp_path), retention=timedelta(days=1)), tmp_path / "spool"
+    for turn in range(2):
+        fill(spool, turn * 10)
+        drive(spool, options)
+    old, young = sorted((options.path / "logs").iterdir(), key=lambda folder: folder.stat().st_mtime)
+    # Not all of it is old: none of it goes.
+    _age(options.path / "logs" / old.name)
+    drive(spool, options)
+    assert len(stored(options)) == 20
+    for table in options.path.iterdir():
+        _age(table / old.name)
+    fill(spool, 20)
+    drive(spool, options)
+    assert not list(options.path.glob(f"*/{old.name}"))
+    assert (options.path / "logs" / young.name).is_dir()
+    assert sorted(stored(options)) == sorted(f"m{n}" for n in range(10, 30))
+
+
+def _age(folder: Path) -> None:
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (0, 0))
