@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import random
+import select
 import socket
 import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,8 @@ class Sent:
     bytes: int = 0
     began: float = 0.0
     ended: float = 0.0
+    cpu: float = 0.0
+    "Seconds of the sender's process, all of it."
     times: list[int] = field(default_factory=lambda: [0] * POOL)
     "How often each batch was sent."
     acknowledged: list[tuple[float, float]] = field(default_factory=list)
@@ -101,11 +103,19 @@ def requests() -> list[Batch]:
 
 def send(kind: str, place: tuple[str, int], seconds: float, rate: float, connections: int) -> Sent:
     """Over so many connections at once, until the time is over; `rate` = rows a second in all, 0 = what goes."""
-    pool = frames() if kind == "tcp" else requests()
-    one = _send_frames if kind == "tcp" else _send_requests
+    if kind == "tcp":
+        sent = _send_frames(place, seconds, rate, connections)
+    else:
+        sent = _Requests(place, seconds, rate, connections).sent()
+    sent.cpu = time.process_time()
+    return sent
+
+
+def _send_frames(place: tuple[str, int], seconds: float, rate: float, connections: int) -> Sent:
+    pool = frames()
     each = [Sent() for _ in range(connections)]
     threads = [
-        threading.Thread(target=_paced, args=(one, pool[n::connections], place, seconds, rate / connections, each[n]))
+        threading.Thread(target=_paced, args=(pool[n::connections], place, seconds, rate / connections, each[n]))
         for n in range(connections)
     ]
     for thread in threads:
@@ -116,16 +126,11 @@ def send(kind: str, place: tuple[str, int], seconds: float, rate: float, connect
     for number, sent in enumerate(each):
         whole.rows += sent.rows
         whole.bytes += sent.bytes
-        whole.acknowledged += sent.acknowledged
         whole.times[number::connections] = sent.times[: len(pool[number::connections])]
-    whole.acknowledged.sort()
     return whole
 
 
-_One = Callable[[socket.socket, Batch, Sent], None]
-
-
-def _paced(one: _One, pool: list[Batch], place: tuple[str, int], seconds: float, rate: float, sent: Sent) -> None:
+def _paced(pool: list[Batch], place: tuple[str, int], seconds: float, rate: float, sent: Sent) -> None:
     with socket.create_connection(place, timeout=60) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sent.began = time.time()
@@ -133,34 +138,74 @@ def _paced(one: _One, pool: list[Batch], place: tuple[str, int], seconds: float,
         while time.time() - sent.began < seconds:
             if rate:
                 time.sleep(max(sent.began + sent.rows / rate - time.time(), 0))
-            one(connection, pool[turn % len(pool)], sent)
+            data = pool[turn % len(pool)].stamped(time.time_ns() // 1_000_000)
+            connection.sendall(data)
+            sent.bytes += len(data)
             sent.times[turn % len(pool)] += 1
             sent.rows += EACH
             turn += 1
-        if one is _send_frames:
-            connection.shutdown(socket.SHUT_WR)
-            connection.recv(1)  # it has read everything
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)  # it has read everything
         sent.ended = time.time()
 
 
-def _send_frames(connection: socket.socket, batch: Batch, sent: Sent) -> None:
-    data = batch.stamped(time.time_ns() // 1_000_000)
-    connection.sendall(data)
-    sent.bytes += len(data)
+class _Requests:
+    """Requests over several connections in one thread: each sends the next one when its last was answered."""
 
+    def __init__(self, place: tuple[str, int], seconds: float, rate: float, connections: int) -> None:
+        self.pool, self.seconds, self.rate = requests(), seconds, rate
+        self.open = [socket.create_connection(place, timeout=60) for _ in range(connections)]
+        self.since = [0.0] * connections
+        self.answers = [b""] * connections
+        self.idle = list(range(connections))
+        self.all = Sent()
+        self.turn = 0
 
-def _send_requests(connection: socket.socket, batch: Batch, sent: Sent) -> None:
-    data = batch.stamped(time.time_ns() // 1_000_000)
-    before = time.time()
-    connection.sendall(data)
-    answer = connection.recv(4096)
-    after = time.time()
-    while b'"request_id"' not in answer:
-        more = connection.recv(4096)
+    def sent(self) -> Sent:
+        """Until the time is over, and everything is answered."""
+        found = select.epoll()
+        for connection in self.open:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            found.register(connection.fileno(), select.EPOLLIN)
+        numbers = {connection.fileno(): number for number, connection in enumerate(self.open)}
+        self.all.began = time.time()
+        while True:
+            over = time.time() - self.all.began >= self.seconds
+            if over and len(self.idle) == len(self.open):
+                break
+            wait = 60.0 if over else self._send_due()
+            for handle, _ in found.poll(wait):
+                self._receive(numbers[handle])
+        self.all.ended = time.time()
+        found.close()
+        for connection in self.open:
+            connection.close()
+        return self.all
+
+    def _send_due(self) -> float:
+        """Seconds until the next request may be sent."""
+        while self.idle:
+            if self.rate and (early := self.all.began + self.all.rows / self.rate - time.time()) > 0:
+                return early
+            number, place = self.idle.pop(), self.turn % len(self.pool)
+            data = self.pool[place].stamped(time.time_ns() // 1_000_000)
+            self.since[number], self.answers[number] = time.time(), b""
+            self.open[number].sendall(data)
+            self.turn += 1
+            self.all.times[place] += 1
+            self.all.rows += EACH
+            self.all.bytes += len(data)
+        return 60.0
+
+    def _receive(self, number: int) -> None:
+        more = self.open[number].recv(4096)
+        answer = self.answers[number] = self.answers[number] + more
         if not more:
             raise ConnectionError(f"the server went away: {answer!r}")
-        answer += more
-    if not answer.startswith(b"HTTP/1.1 202"):
-        raise RuntimeError(f"not accepted: {answer!r}")
-    sent.bytes += len(data)
-    sent.acknowledged.append((after, after - before))
+        if b'"request_id"' not in answer:
+            return
+        if not answer.startswith(b"HTTP/1.1 202"):
+            raise RuntimeError(f"not accepted: {answer!r}")
+        now = time.time()
+        self.all.acknowledged.append((now, now - self.since[number]))
+        self.idle.append(number)

@@ -10,6 +10,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import live_report
+
 HERE = Path(__file__).parent
 RESULTS = HERE / "results"
 PACKAGES = ("tailrace", "pyspark", "pyarrow", "deltalake", "duckdb", "chdb", "chdb-core", "polars", "msgspec")
@@ -166,6 +168,7 @@ def write() -> None:
         ("objects", _objects),
         ("formats", _formats),
         ("tables", _tables),
+        ("live", live_report.section),
     )
     for name, lines in parts:
         path = RESULTS / f"{name}.json"

@@ -70,9 +70,9 @@ def lines(dice: random.Random) -> tuple[int, bytes]:
     found = check(kind, body, 10_000)
     # What was accepted can be stored.
     number = {EVENTS: records.EVENT_LINES, LOGS: records.LOG_LINES, SNAPSHOTS: records.SNAPSHOT_LINES}[kind]
-    rows = decode([Record(number, 1, NOW, bytes(16), "l", found.body())])
+    rows = decode([Record(number, 1, NOW, bytes(16), "l", found.body)])
     assert not rows.refused
-    assert rows.table(kind).num_rows == len(found.texts)
+    assert rows.table(kind).num_rows == found.count
     return number, body
 
 

@@ -13,12 +13,16 @@ from tailrace.streams.flat_batches import FlatRows, decode_messages
 from tailrace.streams.flat_wire import Wire
 from tailrace.streams.json_lines import decode_lines
 from tailrace.streams.kinds import EVENTS, KINDS, LOGS, SNAPSHOTS, decoded_schema
+from tailrace.streams.plain_events import PlainEvent, plain_columns, plain_events
 from tailrace.streams.records import Record
 
 LINES = {records.EVENT_LINES: EVENTS, records.LOG_LINES: LOGS, records.SNAPSHOT_LINES: SNAPSHOTS}
 _IP = 16
 LAYOUTS = ("auto", "v1", "v2")
 "By their number in a record."
+_TOGETHER = 10_000
+"Plain events that are made into columns at once: more would only need more memory."
+_Plain = tuple[Record, list[PlainEvent]]
 MESSAGE, WHOLE = -1, -2
 "In place of a position: one message as a whole, and all of a record."
 
@@ -92,19 +96,55 @@ def decode(given: Sequence[Record]) -> Decoded:
 
 
 def _decoded(given: Iterable[Record]) -> Decoded:
-    """Frames together, everything else one by one."""
+    """Frames together, plain events together, everything else one by one."""
     found = Decoded()
     framed: dict[int, list[Record]] = {}
+    plain: list[_Plain] = []
+    held = 0
     for record in given:
         if record.workspace == 0:
             found.refuse(record, WHOLE, "workspace: 0 is nobody's", bytes(record.body))
         elif record.kind == records.FRAMES:
             framed.setdefault(record.layout, []).append(record)
+        elif record.kind == records.EVENT_LINES and (lines := _plain_lines(record)):
+            plain.append((record, lines))
+            held += len(lines)
+            if held >= _TOGETHER:
+                _plain_rows(found, plain)
+                plain, held = [], 0
         else:
             _READERS.get(record.kind, _unknown)(found, record)
     for layout, together in framed.items():
         _frames(found, together, LAYOUTS[layout])
+    _plain_rows(found, plain)
     return found
+
+
+def _plain_lines(record: Record) -> list[PlainEvent] | None:
+    body = bytes(record.body)
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return None
+    return plain_events(body)
+
+
+def _plain_rows(found: Decoded, plain: Sequence[_Plain]) -> None:
+    """Columns of all of them; a record that is not plain after all is found by halves."""
+    if not plain:
+        return
+    given = [record for record, _ in plain]
+    owner = np.repeat(np.arange(len(plain)), [len(lines) for _, lines in plain])
+    arrived = np.array([record.received_at for record in given], np.int64)[owner]
+    columns = plain_columns([line for _, lines in plain for line in lines], arrived)
+    if columns is not None:
+        found.add(EVENTS, columns, Origin(given, owner))
+    elif len(plain) == 1:
+        _lines(found, given[0])
+    else:
+        half = len(plain) // 2
+        _plain_rows(found, plain[:half])
+        _plain_rows(found, plain[half:])
 
 
 def _frames(found: Decoded, framed: list[Record], layout: str) -> None:

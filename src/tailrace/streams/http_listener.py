@@ -1,21 +1,19 @@
-"""The HTTP listener: JSON lines, FlatBuffers, OTLP; health, readiness and metrics."""
+"""The HTTP listener: JSON lines and FlatBuffers; whose they are, how large they may be, and what is answered."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import ipaddress
+import os
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import msgspec
 import numpy as np
-from starlette.applications import Starlette
-from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from tailrace.streams import records
 from tailrace.streams.api_keys import Tenant
@@ -29,10 +27,11 @@ from tailrace.streams.records import Identity, Record, address, framed
 from tailrace.streams.settings import ListenerOptions, timeout_of
 from tailrace.streams.spool import SpoolFull
 
-_KINDS = {EVENTS: records.EVENT_LINES, LOGS: records.LOG_LINES, SNAPSHOTS: records.SNAPSHOT_LINES}
+KINDS = {EVENTS: records.EVENT_LINES, LOGS: records.LOG_LINES, SNAPSHOTS: records.SNAPSHOT_LINES}
 _BINARY = ("application/x-flatbuffers", "application/octet-stream", "application/x-tell")
 _MOST_ERRORS = 100
 _GZIP = 31
+Handle = Callable[[Request], Awaitable[Response]]
 
 
 class Refusal(Exception):
@@ -45,58 +44,8 @@ class Refusal(Exception):
         self.headers = dict(headers or {})
 
 
-def application(options: ListenerOptions, intake: Intake, metrics: Callable[[], str]) -> Starlette:
-    """The routes of a listener."""
-    if options.type == "otlp":
-        from tailrace.streams.otlp_listener import OtlpListener
-
-        receiver = OtlpListener(options, intake)
-        return _routed([_post("/v1/logs", receiver.logs)], receiver, metrics)
-    listener = HttpListener(options, intake)
-    lines = [_post(f"/v1/{kind}", listener.lines(kind)) for kind in _KINDS]
-    return _routed([*lines, _post("/v1/ingest", listener.ingest)], listener, metrics)
-
-
-def _routed(routes: list[Route], listener: HttpListener, metrics: Callable[[], str]) -> Starlette:
-    told = [
-        Route("/health", _plain(lambda: answer(200, {"status": "ok"}))),
-        Route("/ready", _plain(listener.readiness)),
-        Route("/metrics", _plain(lambda: Response(metrics(), media_type="text/plain; version=0.0.4"))),
-    ]
-    return Starlette(routes=[*routes, *told], exception_handlers={HTTPException: _refused})
-
-
 def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
     return Response(msgspec.json.encode(body), status, headers, "application/json")
-
-
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    name = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "error")
-    return answer(error.status_code, {"error": name, "message": error.detail}, error.headers)
-
-
-def _plain(made: Callable[[], Response]) -> Callable[[Request], Awaitable[Response]]:
-    async def respond(_: Request) -> Response:
-        return made()
-
-    return respond
-
-
-def _post(path: str, handle: Callable[[Request], Awaitable[Response]]) -> Route:
-    async def guarded(request: Request) -> Response:
-        try:
-            return await handle(request)
-        except Refusal as refusal:
-            return answer(refusal.status, refusal.body, refusal.headers)
-        except SpoolFull as error:
-            return answer(
-                503, {"error": "service_unavailable", "message": str(error)}, {"Retry-After": str(RETRY_AFTER)}
-            )
-        except ClientDisconnect:
-            return Response(status_code=400)
-
-    return Route(path, guarded, methods=["POST"])
 
 
 class HttpListener:
@@ -128,13 +77,12 @@ class HttpListener:
             found = check(kind, body, int(args["max_lines"]), int(args["max_depth"]))
             if found.errors:
                 self.intake.count("lines_rejected", self.options.id, len(found.errors))
-            if not found.texts:
+            if not found.count:
                 if not found.errors:
                     raise Refusal(400, "empty_body", "the body holds no line")
                 return answer(400, {"error": "invalid_lines", "message": "no line is good", **self._told(found.errors)})
-            accepted = len(found.texts)
-            await self.keep(request, tenant, _KINDS[kind], found.body(), self.identity(request, body))
-            done = {"accepted": accepted, "request_id": _request_id(body)}
+            await self.keep(request, tenant, KINDS[kind], found.body, self.identity(request, body))
+            done = {"accepted": found.count, "request_id": _request_id()}
             if not found.errors:
                 return answer(202, done)
             return answer(207, done | self._told(found.errors))
@@ -164,7 +112,7 @@ class HttpListener:
             raise Refusal(400, "unsupported_schema", f"batches of schema {int(told.schema[0])} are not stored")
         identity = Identity.of(int(told.batch_id[0]), body[int(told.low[0]) : int(told.high[0])])
         await self.keep(request, tenant, records.FRAMES, framed([body]), identity)
-        return answer(202, {"accepted": 1, "request_id": _request_id(body)})
+        return answer(202, {"accepted": 1, "request_id": _request_id()})
 
     async def keep(self, request: Request, tenant: Tenant, kind: int, body: bytes, identity: Identity | None) -> None:
         moment = now()
@@ -265,5 +213,5 @@ class HttpListener:
         return {"rejected": len(errors), "errors": told}
 
 
-def _request_id(body: bytes) -> str:
-    return f"req_{now():x}{hashlib.blake2b(body, digest_size=4).hexdigest()}"
+def _request_id() -> str:
+    return f"req_{now():x}{os.urandom(4).hex()}"

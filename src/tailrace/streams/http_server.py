@@ -19,6 +19,32 @@ KEEP_ALIVE = 60
 _ANSWER = b"HTTP/1.1 %s\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
+class JoinedWrites:
+    """A transport that sends what is written at once, as head and body of an answer are, in one piece."""
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._parts: list[bytes] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+    def write(self, data: bytes) -> None:
+        if not self._parts:
+            self._loop.call_soon(self._send)
+        self._parts.append(data)
+
+    def close(self) -> None:
+        self._send()
+        self._transport.close()
+
+    def _send(self) -> None:
+        parts, self._parts = self._parts, []
+        if parts:
+            self._transport.write(b"".join(parts))
+
+
 class BoundedProtocol(HttpToolsProtocol):
     """Closes connections whose request does not come to its body in time, or has a head that no request needs."""
 
@@ -27,7 +53,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _head = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
+        super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         self._await_head()
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tailrace.core.errors import ConfigError
+from tailrace.core.errors import ConfigError, TailraceError
 from tailrace.streams.api_keys import ApiKeys, Tenant
 from tailrace.streams.records import Identity, Record
-from tailrace.streams.spool import Spool, SpoolFull
+from tailrace.streams.spool import Done, Spool, SpoolFull
 
 RETRY_AFTER = 5
 "Seconds that a client is asked to wait while the spool is full."
@@ -30,6 +31,7 @@ class Intake:
         self.counts: Counter[tuple[str, str]] = Counter()
         "By name and listener."
         self._keys: dict[Path, ApiKeys] = {}
+        self._written = _Written()
 
     @property
     def full(self) -> bool:
@@ -87,12 +89,19 @@ class Intake:
     async def accept(self, record: Record) -> None:
         """Returns once the record is on disk; raises SpoolFull."""
         try:
-            await asyncio.wrap_future(self.spool.append(record))
+            await self._told(lambda done: self.spool.put(record, done))
         except SpoolFull:
             self.spool.forget(record.key, record.identities)
             raise
         self.count("records_received", record.listener)
         self.count("bytes_received", record.listener, len(record.body))
+
+    def _told(self, ask: Callable[[Done], None]) -> asyncio.Future[None]:
+        """What the spool answers."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        ask(lambda error: self._written.tell(loop, future, error))
+        return future
 
     def fresh(self, listener: str, key: bytes, given: Sequence[Identity], received_at: int) -> list[bool]:
         """Which batches were not accepted before, inside of the window."""
@@ -103,8 +112,34 @@ class Intake:
 
     async def settled(self, key: bytes, given: Sequence[Identity]) -> bool:
         """Waits for batches that are being written; are they on disk?"""
-        await asyncio.wrap_future(self.spool.barrier())
+        await self._told(self.spool.barrier)
         return all(self.spool.knows(key, identity) for identity in given)
+
+
+class _Written:
+    """Brings what the spool's thread says into the loop: what comes at once, by one call for all of it."""
+
+    def __init__(self) -> None:
+        self._told: deque[tuple[asyncio.Future[None], TailraceError | None]] = deque()
+        self._called = False
+
+    def tell(self, loop: asyncio.AbstractEventLoop, future: asyncio.Future[None], error: TailraceError | None) -> None:
+        self._told.append((future, error))
+        if not self._called:
+            self._called = True
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+                loop.call_soon_threadsafe(self._pass_on)
+
+    def _pass_on(self) -> None:
+        self._called = False  # first: what is told from here on is either seen below, or calls again
+        while self._told:
+            future, error = self._told.popleft()
+            if future.done():  # whoever waited has given up
+                continue
+            if error is None:
+                future.set_result(None)
+            else:
+                future.set_exception(error)
 
 
 def now() -> int:

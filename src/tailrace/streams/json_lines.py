@@ -9,30 +9,31 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
-from uuid import UUID
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 
 from tailrace.streams.kinds import EVENT_TYPES, EVENTS, LEVEL_WORDS, LOG_TYPES, LOGS, SNAPSHOTS
+from tailrace.streams.line_ids import binary, optional_ids, required_ids
+from tailrace.streams.plain_events import plain_events
 
 MAX_DEPTH = 32
-_ID = 16
 _ABSENT = msgspec.Raw(b"")
+_NOT_OPENING = bytes(sign for sign in range(256) if sign not in b"{[\n")
 _STRINGS = re.compile(rb'"(?:[^"\\]|\\.)*"')
 Text = str | None
 
 
-class _Line(msgspec.Struct, kw_only=True):
+class _Line(msgspec.Struct, kw_only=True, gc=False):
     timestamp: int | float | None = None
 
 
-class EventLine(_Line, kw_only=True):
+class EventLine(_Line, kw_only=True, gc=False):
     """An event; whatever else stands in the line belongs to its payload."""
 
     type: str
-    device_id: UUID
+    device_id: str
     event: Text = None
     session_id: Text = None
     user_id: msgspec.Raw = _ABSENT
@@ -42,7 +43,7 @@ class EventLine(_Line, kw_only=True):
     context: msgspec.Raw = _ABSENT
 
 
-class LogLine(_Line, kw_only=True):
+class LogLine(_Line, kw_only=True, gc=False):
     """A log entry."""
 
     message: msgspec.Raw
@@ -54,7 +55,7 @@ class LogLine(_Line, kw_only=True):
     type: str = "log"
 
 
-class SnapshotLine(_Line, kw_only=True):
+class SnapshotLine(_Line, kw_only=True, gc=False):
     """The state of something, as a connector saw it."""
 
     source: str
@@ -65,7 +66,7 @@ _STRUCTS: dict[str, type[_Line]] = {EVENTS: EventLine, LOGS: LogLine, SNAPSHOTS:
 _DECODERS = {kind: msgspec.json.Decoder(struct) for kind, struct in _STRUCTS.items()}
 _EXACT = {
     kind: msgspec.json.Decoder(
-        msgspec.defstruct(f"Exact{kind}", [], bases=(struct,), forbid_unknown_fields=True, kw_only=True)
+        msgspec.defstruct(f"Exact{kind}", [], bases=(struct,), forbid_unknown_fields=True, kw_only=True, gc=False)
     )
     for kind, struct in _STRUCTS.items()
 }
@@ -73,51 +74,69 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _KNOWN = {kind: frozenset(struct.__struct_fields__) for kind, struct in _STRUCTS.items()}
 
 
+_MISTAKES = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
+
+
 @dataclass(slots=True)
 class Lines:
-    """Lines of a body that are records, and those that are none."""
+    """Lines of a body that are records, and what is wrong with the others."""
 
-    texts: list[bytes]
-    numbers: list[int]
-    "Of each, counted from one."
+    body: bytes
+    "The good lines alone."
+    count: int
     errors: list[tuple[int, str]] = field(default_factory=list)
-    "Number and what is wrong, in the order of lines."
-
-    def body(self) -> bytes:
-        """The good lines alone."""
-        return b"\n".join(self.texts)
+    "Number and what is wrong, in the order of lines; counted from one."
 
 
 def check(kind: str, body: bytes, max_lines: int, max_depth: int = MAX_DEPTH) -> Lines:
     """Which lines can be stored. Lines beyond `max_lines` are one error."""
-    given = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
-    found = Lines([line for _, line in given[:max_lines]], [number for number, _ in given[:max_lines]])
-    joined = b"\n".join(found.texts)
+    return _all_good(kind, body.rstrip(b"\n"), max_lines, max_depth) or _each(kind, body, max_lines, max_depth)
+
+
+def _all_good(kind: str, body: bytes, max_lines: int, max_depth: int) -> Lines | None:
+    """None = there is something that has to be looked at line by line."""
+    opening = body.translate(None, _NOT_OPENING).split(b"\n")
+    if not body or len(opening) > max_lines or max(map(len, opening)) > max_depth:
+        return None
     try:
-        joined.decode()  # what no field is declared for is passed over unread
-        _DECODERS[kind].decode_lines(joined)
-        wrong: dict[int, str] = {}
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        wrong = dict(_wrong(kind, found))
-    for place in _deep(found.texts, max_depth):
+        body.decode()  # what no field is declared for is passed over unread
+        plain = plain_events(body) if kind == EVENTS else None
+        lines: Sequence[Any] = _DECODERS[kind].decode_lines(body) if plain is None else plain
+    except _MISTAKES:
+        return None
+    if len(lines) != len(opening) or (kind == EVENTS and required_ids([line.device_id for line in lines]) is None):
+        return None
+    return Lines(body, len(lines))
+
+
+def _each(kind: str, body: bytes, max_lines: int, max_depth: int) -> Lines:
+    given = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
+    kept = given[:max_lines]
+    wrong = dict(_wrong(kind, [line for _, line in kept]))
+    for place in _deep([line for _, line in kept], max_depth):
         wrong.setdefault(place, f"deeper than {max_depth} levels")
-    if wrong:
-        found.errors = [(found.numbers[place], text) for place, text in sorted(wrong.items())]
-        found.texts = [text for place, text in enumerate(found.texts) if place not in wrong]
-        found.numbers = [number for place, number in enumerate(found.numbers) if place not in wrong]
+    errors = [(kept[place][0], text) for place, text in sorted(wrong.items())]
     if len(given) > max_lines:
-        found.errors.append((given[max_lines][0], f"more than {max_lines} lines"))
-    return found
+        errors.append((given[max_lines][0], f"more than {max_lines} lines"))
+    good = [line for place, (_, line) in enumerate(kept) if place not in wrong]
+    return Lines(b"\n".join(good), len(good), errors)
 
 
-def _wrong(kind: str, lines: Lines) -> Iterator[tuple[int, str]]:
-    decode = _DECODERS[kind].decode
-    for place, text in enumerate(lines.texts):
+def _wrong(kind: str, texts: Sequence[bytes]) -> Iterator[tuple[int, str]]:
+    for place, text in enumerate(texts):
         try:
-            text.decode()
-            decode(text)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            _decoded(kind, text)
+        except _MISTAKES as error:
             yield place, str(error)
+
+
+def _decoded(kind: str, text: bytes) -> Any:
+    """One line, or what is wrong with it."""
+    text.decode()
+    line = _DECODERS[kind].decode(text)
+    if isinstance(line, EventLine) and required_ids([line.device_id]) is None:
+        raise msgspec.ValidationError("Invalid UUID - at `$.device_id`")
+    return line
 
 
 def _deep(texts: Sequence[bytes], limit: int) -> Iterator[int]:
@@ -147,7 +166,9 @@ def decode_lines(kind: str, body: bytes, received_at: int) -> JsonRows:
         lines: list[Any] = _EXACT[kind].decode_lines(body)
         others: list[dict[str, msgspec.Raw]] | None = None
         bad: list[tuple[int, bytes, str]] = []
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        if kind == EVENTS and required_ids([line.device_id for line in lines]) is None:
+            raise msgspec.ValidationError
+    except _MISTAKES:
         lines, others, bad = _carefully(kind, body)
     columns = _BUILDERS[kind](lines, others)
     moments = [received_at if line.timestamp is None else _whole(line.timestamp) for line in lines]
@@ -160,9 +181,8 @@ def _carefully(kind: str, body: bytes) -> tuple[list[Any], list[dict[str, msgspe
     lines, others, bad = [], [], []
     for place, text in enumerate(body.split(b"\n")):
         try:
-            text.decode()
-            line, fields = _DECODERS[kind].decode(text), _FIELDS.decode(text)
-        except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+            line, fields = _decoded(kind, text), _FIELDS.decode(text)
+        except _MISTAKES as error:
             if text.strip():
                 bad.append((place, text, f"json: {error}"))
             continue
@@ -183,8 +203,8 @@ def _events(lines: list[EventLine], others: list[dict[str, msgspec.Raw]] | None)
     return {
         "event_type": pa.array([e.type if e.type in known else "unknown" for e in lines], pa.string()),
         "event_name": pa.array([e.event for e in lines], pa.string()),
-        "device_id": pa.array([e.device_id.bytes for e in lines], pa.binary()),
-        "session_id": pa.array([_id(e.session_id) for e in lines], pa.binary()),
+        "device_id": binary(required_ids([e.device_id for e in lines]) or b""),
+        "session_id": optional_ids([e.session_id for e in lines]),
         "payload": document,
         "document": document,
     }
@@ -216,24 +236,6 @@ def _merge(into: dict[str, msgspec.Raw], value: msgspec.Raw, name: str) -> None:
         into[name] = value
 
 
-def _id(text: Text) -> bytes | None:
-    """A UUID with or without hyphens; anything else is none."""
-    if not text:
-        return None
-    if len(text) in (32, 36):
-        # Several times as fast as the class for it, which is asked about other spellings.
-        try:
-            found = bytes.fromhex(text.replace("-", ""))
-        except ValueError:
-            return None
-        if len(found) == _ID:
-            return found
-    try:
-        return UUID(text).bytes
-    except ValueError:
-        return None
-
-
 def _logs(lines: list[LogLine], others: list[dict[str, msgspec.Raw]] | None) -> dict[str, pa.Array]:
     extra: Sequence[dict[str, msgspec.Raw] | None] = others or [None] * len(lines)
     document = pa.array([_log_payload(e, more) for e, more in zip(lines, extra, strict=True)], pa.binary())
@@ -242,7 +244,7 @@ def _logs(lines: list[LogLine], others: list[dict[str, msgspec.Raw]] | None) -> 
         "event_type": pa.array([e.type if e.type in LOG_TYPES else "unknown" for e in lines], pa.string()),
         "source": pa.array([e.source for e in lines], pa.string()),
         "service": pa.array([e.service for e in lines], pa.string()),
-        "session_id": pa.array([_id(e.session_id) for e in lines], pa.binary()),
+        "session_id": optional_ids([e.session_id for e in lines]),
         "payload": document,
         "document": document,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from tailrace.streams.pulling import Puller
 from tailrace.streams.settings import ListenerOptions
 from tailrace.streams.spool import Spool, SpoolLimits
 from tailrace.streams.status import Told
+
+_TURN = 0.0005
+"Seconds after which a thread that computes makes way for another; usually it is 5 ms."
 
 
 class Listening:
@@ -45,6 +49,8 @@ class Listening:
 
     async def open(self) -> None:
         """All of them, or an error."""
+        # The spool's thread has little to do, but those who wait for it wait also for its turn.
+        sys.setswitchinterval(_TURN)
         for options in self.listeners:
             await self._open(options)
         for puller in self._pullers.values():

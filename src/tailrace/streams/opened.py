@@ -79,7 +79,7 @@ class Opened:
     async def _open_http(self) -> None:
         options = self.options
         try:
-            from tailrace.streams.http_listener import application
+            from tailrace.streams.http_routes import application
             from tailrace.streams.http_server import server
         except ImportError as error:
             raise _missing("HTTP", "serve", error, options) from None

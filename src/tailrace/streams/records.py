@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import ipaddress
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -91,10 +93,9 @@ def framed(messages: Sequence[bytes | memoryview]) -> bytes:
     return b"".join(part for message in messages for part in (len(message).to_bytes(4), message))
 
 
+@functools.lru_cache(4096)
 def address(text: str) -> bytes:
     """An address as sixteen bytes, those of IPv4 mapped; all zero where it is none."""
-    import ipaddress
-
     try:
         found = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:

@@ -1,6 +1,7 @@
 """The spool: what was acknowledged is on disk.
 
-One thread writes. Records queue while it waits for the disk, and the next wait covers all of them (group commit).
+One thread writes. Records queue while it waits for the disk, and the next wait covers all of them (group commit). While
+several come at once it gives as many as last time a moment to come: the disk is what costs, and is asked less often.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import errno
 import os
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,8 @@ RESERVE = 256 << 20
 "Bytes of the disk that stay free: what is being published needs room."
 WINDOW = 600.0
 "Seconds in which a batch that is sent again is known."
+GATHER = 0.002
+"Seconds from one wait for the disk to the next, at the most, in which records are gathered."
 _VECTOR = 512
 
 
@@ -48,7 +52,9 @@ class SpoolLimits:
     window: float = WINDOW
 
 
-_Waiting = tuple[bytes, Record | None, "Future[None]"]
+Done = Callable[[TailraceError | None], None]
+"Told, in the thread that writes, that a record is on disk, or why not."
+_Waiting = tuple[bytes, Record | None, Done]
 "Packed record, the record, and who waits for it; a barrier has no record."
 
 
@@ -65,6 +71,10 @@ class Spool:
         self._remember_noted()
         self._queue: list[_Waiting] = []
         self._condition = threading.Condition()
+        self._wanted = 1
+        "Records in the queue that the thread is woken for."
+        self._last, self._synced = 0, 0.0
+        "How many were written together last, and when that was done."
         self._stopping = False
         self._handle = -1
         self._closing = False
@@ -115,25 +125,30 @@ class Spool:
     def append(self, record: Record) -> Future[None]:
         """Done when the record is on disk; fails with SpoolFull, or as the disk does."""
         future: Future[None] = Future()
-        if self.full:
-            future.set_exception(SpoolFull("the spool is full", where=str(self.root)))
-            return future
-        return self._queued(record.packed(), record, future)
-
-    def barrier(self) -> Future[None]:
-        """Done when everything is on disk that was appended before."""
-        return self._queued(b"", None, Future())
-
-    def _queued(self, packed: bytes, record: Record | None, future: Future[None]) -> Future[None]:
-        future.set_running_or_notify_cancel()  # whoever gives up waiting does not take the record back
-        with self._condition:
-            if self._stopping:
-                future.set_exception(SpoolFull("the spool is being closed", where=str(self.root)))
-                return future
-            self._queue.append((packed, record, future))
-            self.queued_bytes += len(packed)
-            self._condition.notify()
+        future.set_running_or_notify_cancel()
+        self.put(record, lambda error: future.set_exception(error) if error else future.set_result(None))
         return future
+
+    def barrier(self, done: Done) -> None:
+        """Tells when everything is on disk that was put before."""
+        self._queued(b"", None, done)
+
+    def put(self, record: Record, done: Done) -> None:
+        """The same for who has no use for a future; whoever gives up waiting does not take the record back."""
+        if self.full:
+            done(SpoolFull("the spool is full", where=str(self.root)))
+        else:
+            self._queued(record.packed(), record, done)
+
+    def _queued(self, packed: bytes, record: Record | None, done: Done) -> None:
+        with self._condition:
+            if not self._stopping:
+                self._queue.append((packed, record, done))
+                self.queued_bytes += len(packed)
+                if len(self._queue) >= self._wanted:
+                    self._condition.notify()
+                return
+        done(SpoolFull("the spool is being closed", where=str(self.root)))
 
     def close(self) -> None:
         """Writes what is queued, closes the segment and lets go."""
@@ -148,15 +163,27 @@ class Spool:
             with self._condition:
                 if not self._queue and not self._stopping:
                     self._condition.wait(self._patience())
+                self._gather()
                 taken, self._queue = self._queue, []
                 stopping = self._stopping
             if taken:
                 self._commit(taken)
+                self._last, self._synced = len(taken), time.monotonic()
             if self._due(stopping):
                 self._close_segment()
             if stopping and not taken:
                 return
-            self._look_around_sometimes()
+            if time.monotonic() - self._looked >= 1.0:
+                self._look_around()
+                self._forget_old(time.time() - self.limits.window)
+
+    def _gather(self) -> None:
+        """Waits a moment for others, unless the last one came alone."""
+        left = self._synced + GATHER - time.monotonic()
+        if 0 < len(self._queue) < self._last and left > 0 and not self._stopping:
+            self._wanted = self._last
+            self._condition.wait(left)
+            self._wanted = 1
 
     def _patience(self) -> float:
         if self._handle < 0:
@@ -184,10 +211,10 @@ class Spool:
         reached("spool-synced")
         self._written += written
         self.queued_bytes -= written
-        for _, record, future in taken:
+        for _, record, done in taken:
             if record is not None:
                 self._identities += [(record.key, record.received_at, one) for one in record.identities]
-            future.set_result(None)
+            done(None)
 
     def _write(self, parts: list[bytes]) -> int:
         total = 0
@@ -205,11 +232,11 @@ class Spool:
     def _fail(self, taken: list[_Waiting], error: OSError) -> None:
         """Nothing of it was promised. What was synced before stays: the segment ends there."""
         self.errors += 1
-        for packed, record, future in taken:
+        for packed, record, done in taken:
             self.queued_bytes -= len(packed)
             if record is not None:
                 self.forget(record.key, record.identities)
-            future.set_exception(SpoolFull(f"cannot write to the spool: {error.strerror}", where=str(self.root)))
+            done(SpoolFull(f"cannot write to the spool: {error.strerror}", where=str(self.root)))
         if self._handle >= 0:
             with contextlib.suppress(OSError):  # a torn tail is cut by its checksum
                 os.ftruncate(self._handle, self._written)
@@ -244,20 +271,13 @@ class Spool:
         self._written, self._closing, self._identities = 0, False, []
         return True
 
-    def _look_around_sometimes(self) -> None:
-        if time.monotonic() - self._looked >= 1.0:
-            self._look_around()
-            self._forget_old(time.time() - self.limits.window)
-
     def _look_around(self) -> None:
         """Others take segments away, and share the disk."""
         self._looked = time.monotonic()
         total = 0
         for number in segments.numbers(self.root, segments.CLOSED):
-            try:
+            with contextlib.suppress(FileNotFoundError):
                 total += segments.path_of(self.root, number, segments.CLOSED).stat().st_size
-            except FileNotFoundError:
-                continue
         self.closed_bytes = total
         room = os.statvfs(self.root)
         self._free = room.f_bavail * room.f_frsize

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import socket
+from typing import ClassVar
 
 import flatwrite as fw
 import pytest
 from liveserver import AUTH, DEVICE, EVENT, KEY, OTHER, serving
 
+from tailrace.streams.http_server import JoinedWrites
 from tailrace.streams.records import address
 from tailrace.streams.spool import SpoolLimits
 
@@ -205,3 +208,26 @@ def test_otlp_over_http(tmp_path):
         assert served.post("/v1/logs", b"x", Content_Type="text/plain")[0] == 415
         rows = served.rows("logs")
     assert [(r["service"], r["level"], r["workspace_id"]) for r in rows] == [("shop", "error", 3)] * 2
+
+
+def test_head_and_body_of_an_answer_leave_in_one_piece():
+    class Transport:
+        sent: ClassVar[list[bytes]] = []
+
+        def write(self, data: bytes) -> None:
+            self.sent.append(data)
+
+        def close(self) -> None:
+            self.sent.append(b"closed")
+
+    async def answers() -> None:
+        joined = JoinedWrites(Transport(), asyncio.get_running_loop())
+        joined.write(b"head ")
+        joined.write(b"body")
+        await asyncio.sleep(0)
+        joined.write(b"last")
+        joined.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(answers())
+    assert Transport.sent == [b"head body", b"last", b"closed"]

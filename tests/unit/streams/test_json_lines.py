@@ -88,13 +88,25 @@ def test_bad_lines_are_named_and_the_others_kept():
     lines = (EVENT, b"{nope", EVENT | {"device_id": "no uuid"}, b"", {"type": "track"}, EVENT | {"type": 5})
     found = check("events", body(*lines), 100)
     assert [number for number, _ in found.errors] == [2, 3, 5, 6]
-    assert found.numbers == [1]
-    assert found.body() == msgspec.json.encode(EVENT)
+    assert found.count == 1
+    assert found.body == msgspec.json.encode(EVENT)
+
+
+def test_an_object_stands_in_one_line():
+    found = check("events", b'{"type":"track",\n"device_id":"%s"}' % DEVICE.encode(), 10)
+    assert (found.count, [number for number, _ in found.errors]) == (0, [1, 2])
+
+
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\n\n", b" \n "])
+def test_ends_of_lines(ends):
+    found = check("events", ends.join([msgspec.json.encode(EVENT)] * 3) + ends, 10)
+    assert (found.count, found.errors) == (3, [])
+    assert len(decode_lines("events", found.body, NOW).columns["timestamp"]) == 3
 
 
 def test_more_lines_than_allowed_are_one_error():
     found = check("events", body(*[EVENT] * 5), 3)
-    assert (len(found.texts), found.errors) == (3, [(4, "more than 3 lines")])
+    assert (found.count, found.errors) == (3, [(4, "more than 3 lines")])
 
 
 @pytest.mark.parametrize(("depth", "good"), [(30, True), (31, True), (32, False), (200, False), (5000, False)])
@@ -103,7 +115,7 @@ def test_depth(depth, good):
         DEVICE.encode(), b"[" * depth + b"]" * depth,
     )  # fmt: skip
     found = check("events", body(EVENT, deep), 10)
-    assert len(found.texts) == (2 if good else 1)
+    assert found.count == (2 if good else 1)
     assert [number for number, _ in found.errors] == ([] if good else [2])
 
 
@@ -119,9 +131,9 @@ def test_times_that_cannot_be_are_below_zero(stamp):
 @given(st.lists(st.binary(max_size=60) | st.sampled_from([msgspec.json.encode(EVENT)]), max_size=6))
 def test_what_is_accepted_can_be_decoded(lines):
     found = check("events", b"\n".join(lines), 100)
-    decoded = decode_lines("events", found.body(), NOW)
+    decoded = decode_lines("events", found.body, NOW)
     assert not decoded.bad
-    assert len(decoded.columns["timestamp"]) == len(found.texts)
+    assert len(decoded.columns["timestamp"]) == found.count
 
 
 JSON = st.recursive(
@@ -140,4 +152,4 @@ def test_bytes_that_are_no_text_are_told_wherever_they_stand():
     good = b'{"type":"track","device_id":"550e8400-e29b-41d4-a716-446655440000","properties":{"a":"%s"},"%s":1}'
     found = check("events", b"\n".join([good % (b"x", b"y"), good % (b"\xff", b"y"), good % (b"x", b"\xb8")]), 10)
     assert [number for number, _ in found.errors] == [2, 3]
-    assert found.numbers == [1]
+    assert found.count == 1

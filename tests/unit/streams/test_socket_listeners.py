@@ -6,7 +6,6 @@ import contextlib
 import random
 import socket
 import time
-from concurrent.futures import Future
 
 import flatwrite as fw
 import pytest
@@ -138,17 +137,16 @@ def test_a_full_spool_stops_reading_and_loses_nothing(tmp_path):
 def test_a_batch_that_had_to_wait_is_known_when_it_is_sent_again(served, monkeypatch):
     """The disk fails once; the listener keeps what it has read, and knows it afterwards."""
     spool = served.listening.intake.spool
-    original, failures = spool.append, iter([True])
+    original, failures = spool.put, iter([True])
 
-    def append(record):
+    def put(record, done):
         if next(failures, False):
             spool.forget(record.key, record.identities)
-            future = Future()
-            future.set_exception(SpoolFull("the disk fails"))
-            return future
-        return original(record)
+            done(SpoolFull("the disk fails"))
+        else:
+            original(record, done)
 
-    monkeypatch.setattr(spool, "append", append)
+    monkeypatch.setattr(spool, "put", put)
     frame = fw.framed(fw.events([fw.event(1)], batch_id=5))
     send(served.place("tcp.t"), frame)
     send(served.place("tcp.t"), frame)

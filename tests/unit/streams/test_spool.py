@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
 from tailrace.core.errors import LockedError
 from tailrace.streams import records, segments
+from tailrace.streams import spool as spooling
 from tailrace.streams.records import Identity, Record
 from tailrace.streams.spool import Spool, SpoolFull, SpoolLimits
 
@@ -48,6 +50,25 @@ def test_many_records_share_one_wait_for_the_disk(tmp_path, monkeypatch):
     spool.close()
     assert len(waits) < 250
     assert len(bodies(tmp_path / "s")) == 500
+
+
+def test_as_many_as_last_time_are_waited_for_but_not_for_long(tmp_path, monkeypatch):
+    waits = []
+    real = os.fdatasync
+    monkeypatch.setattr(os, "fdatasync", lambda handle: (waits.append(handle), real(handle)))
+    monkeypatch.setattr(spooling, "GATHER", 0.3)
+    spool = Spool(tmp_path / "s", SpoolLimits(reserve=0))
+    spool.append(record(0)).result(10)
+    begun = time.monotonic()
+    spool._last, spool._synced = 3, begun  # as if three had come together
+    for future in [spool.append(record(n)) for n in range(3)]:
+        future.result(10)
+    assert (len(waits), time.monotonic() - begun < 0.3) == (2, True)
+    spool.append(record(3)).result(10)
+    assert time.monotonic() - begun >= 0.3
+    spool.append(record(4)).result(10)  # the last one came alone
+    spool.close()
+    assert len(waits) == 4
 
 
 def test_numbers_are_never_given_twice(tmp_path):
