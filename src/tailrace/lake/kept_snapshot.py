@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 import time
 from contextlib import suppress
 from hashlib import sha256
@@ -89,7 +90,7 @@ def keep(place: Path, table: pa.Table) -> None:
     with suppress(OSError):
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _forget_unused(place.parent)
-        staged = place.with_name(f"{place.name}.{os.getpid()}.tmp")
+        staged = place.with_name(f"{place.name}.{secrets.token_hex(8)}.tmp")
         with pa.OSFile(str(staged), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
             writer.write_table(table)
         os.replace(staged, place)

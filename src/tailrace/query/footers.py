@@ -7,13 +7,15 @@ filters. A file of the lake is never changed: what its footer says can be kept i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tailrace.lake.kept_snapshot import keep, place_of
 from tailrace.query.conditions import Condition
@@ -27,13 +29,14 @@ SIFT_FROM = 64
 _BLOCK = 32
 "Bytes: one of them has all bits of a value."
 _SALT = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
+_FEW = 8
+"Values: of so many the blocks are read one by one, for more of them the whole filter is."
 _SCHEMA = pa.schema([
-    ("path", pa.string()), ("column", pa.string()), ("starts", pa.list_(pa.int64())), ("blocks", pa.list_(pa.int32())),
+    ("path", pa.string()), ("column", pa.string()), ("starts", pa.list_(pa.int64())), ("blocks", pa.list_(pa.int64())),
 ])  # fmt: skip
+"A file without any filter has a row without a column."
 Filters = tuple[tuple[int, int], ...]
 "Of a column in one file: where each row group's filter begins, and of how many blocks it is."
-Known = dict[str, dict[str, Filters]]
-"By path and column; a file without any filter has none."
 
 
 def sifted(
@@ -41,25 +44,36 @@ def sifted(
 ) -> pa.Table:
     """The files that may hold an id which a scan asks for; all, where one of the scans asks for none.
 
-    `proceed` is called for each footer that has to be read, and may raise.
+    `proceed` is called for each file that has to be looked at, and may raise.
     """
     asked = [[c for c in scan if _is_id(c)] for scan in scans]
     if files.num_rows < SIFT_FROM or not asked or not all(asked) or not seen.root.is_near:
         return files
-    paths: list[str] = files["path"].to_pylist()
-    if not all(map(seen.root.has_near, paths)):
+    names: list[str] = files["path"].to_pylist()
+    if not all(map(seen.root.has_near, names)):
         return files
     known = _load(place_of(seen.root, "footers"))
-    with_filter = known[paths[0]] if paths[0] in known else _read_or_none(seen.root.address(paths[0]))
+    known = _completed(known, seen, names[:1], proceed)
+    with_filter = set(known.filter(pc.equal(known["path"], names[0]))["column"].to_pylist())
     asked = [[c for c in scan if c.column in with_filter] for scan in asked]
     if not all(asked):
         return files
-    _complete(known, seen, paths, proceed)
+    known = _completed(known, seen, names, proceed)
+    columns = {c.column for scan in asked for c in scan}
+    filters = {column: _filters(known, column, files["path"]) for column in columns}
     hashes = {value: xxh64(value.encode()) for scan in asked for c in scan for value in c.values}
-    kept = [
-        any(all(_may_hold(seen.root.address(path), known[path], c, hashes) for c in scan) for scan in asked)
-        for path in paths
-    ]
+    kept = []
+    for place, name in enumerate(names):
+        proceed()
+        kept.append(
+            any(
+                all(
+                    _may_hold(seen.root.address(name), filters[c.column][place], [hashes[v] for v in c.values])
+                    for c in scan
+                )
+                for scan in asked
+            )
+        )
     return files.filter(pa.array(kept))
 
 
@@ -67,10 +81,19 @@ def _is_id(condition: Condition) -> bool:
     return condition.operator == "=" and all(isinstance(value, str) for value in condition.values)
 
 
-def _may_hold(address: str, filters: dict[str, Filters], condition: Condition, hashes: dict[str, int]) -> bool:
+def _filters(known: pa.Table, column: str, paths: pa.ChunkedArray) -> list[Filters]:
+    """Of each path; none where nothing is known of it, or it has none for this column."""
+    rows = known.filter(pc.equal(known["column"], column)).combine_chunks()
+    places: list[int] = pc.fill_null(pc.index_in(paths, value_set=rows["path"]), -1).to_pylist()
+    starts, blocks = rows["starts"].combine_chunks(), rows["blocks"].combine_chunks()
+    pairs = list(zip(starts.flatten().to_pylist(), blocks.flatten().to_pylist(), strict=True))
+    ends = [0, *accumulate(pc.list_value_length(starts).to_pylist())]
+    return [() if place < 0 else tuple(pairs[ends[place] : ends[place + 1]]) for place in places]
+
+
+def _may_hold(address: str, filters: Filters, digests: Sequence[int]) -> bool:
     """Without a filter, or where it cannot be read, it may."""
-    found = filters.get(condition.column)
-    if not found:
+    if not filters:
         return True
     try:
         file = os.open(address, os.O_RDONLY)
@@ -78,12 +101,18 @@ def _may_hold(address: str, filters: dict[str, Filters], condition: Condition, h
         return True
     try:
         return any(
-            _has(os.pread(file, _BLOCK, start + _BLOCK * ((digest >> 32) * blocks >> 32)), digest)
-            for start, blocks in found
-            for digest in (hashes[value] for value in condition.values)
+            _holds_one(file, start, blocks, digests)
+            if len(digests) <= _FEW
+            else _holds_any(os.pread(file, _BLOCK * blocks, start), blocks, digests)
+            for start, blocks in filters
         )
     finally:
         os.close(file)
+
+
+def _holds_one(file: int, start: int, blocks: int, digests: Sequence[int]) -> bool:
+    places = ((digest, start + _BLOCK * ((digest >> 32) * blocks >> 32)) for digest in digests)
+    return any(_has(os.pread(file, _BLOCK, place), digest) for digest, place in places)
 
 
 def _has(block: bytes, digest: int) -> bool:
@@ -95,12 +124,24 @@ def _has(block: bytes, digest: int) -> bool:
     )
 
 
-def _read_or_none(address: str) -> dict[str, Filters]:
+def _holds_any(bits: bytes, blocks: int, digests: Sequence[int]) -> bool:
+    """The same for many values at once."""
+    import numpy as np
+
+    if len(bits) < _BLOCK * blocks:
+        return True
+    hashes = np.array(digests, np.uint64)
+    words = np.frombuffer(bits, "<u4").reshape(blocks, -1)[(hashes >> 32) * np.uint64(blocks) >> 32]
+    shifts = (hashes.astype(np.uint32)[:, None] * np.array(_SALT, np.uint32)) >> 27
+    return bool((words >> shifts & 1).all(axis=1).any())
+
+
+def _read_or_none(address: str) -> dict[str, Filters] | None:
     """A file that is missing or damaged may hold anything: who reads its rows says what is wrong with it."""
     try:
         return _read(address)
     except (OSError, pa.ArrowException):
-        return {}
+        return None
 
 
 def _read(address: str) -> dict[str, Filters]:
@@ -138,43 +179,50 @@ def _place(file: int, offset: int, length: int) -> tuple[int, int]:
 # What is kept
 
 
-def _complete(known: Known, seen: Snapshot, paths: Sequence[str], proceed: Callable[[], None]) -> None:
-    """Footers that were never looked at are read now, and kept."""
-    missing = [path for path in paths if path not in known]
-    if missing:
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            try:
-                for path, filters in zip(
-                    missing, pool.map(_read_or_none, map(seen.root.address, missing)), strict=True
-                ):
-                    known[path] = filters
-                    proceed()
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
-        _keep(place_of(seen.root, "footers"), known, seen.files["path"].to_pylist())
-
-
-def _load(place: Path) -> Known:
-    known: Known = {}
-    with suppress(OSError, pa.ArrowInvalid, KeyError), pa.memory_map(str(place)) as file:
-        table = pa.ipc.open_file(file).read_all()
-        for row in zip(*(table[name].to_pylist() for name in _SCHEMA.names), strict=True):
-            path, column, starts, blocks = row
-            filters = known.setdefault(path, {})
-            if column is not None:
-                filters[column] = tuple(zip(starts, blocks, strict=True))
+def _completed(known: pa.Table, seen: Snapshot, names: Sequence[str], proceed: Callable[[], None]) -> pa.Table:
+    """Footers that were never looked at are read now, and kept with the others."""
+    is_known = pc.is_in(pa.array(names, pa.string()), value_set=known["path"]).to_pylist()
+    missing = [name for name, is_there in zip(names, is_known, strict=True) if not is_there]
+    if not missing:
+        return known
+    rows: list[dict[str, object]] = []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        try:
+            for name, filters in zip(missing, pool.map(_read_or_none, map(seen.root.address, missing)), strict=True):
+                rows += _rows(name, filters)
+                proceed()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    known = pa.concat_tables([known, pa.Table.from_pylist(rows, _SCHEMA)])
+    if len(missing) > 1:
+        _keep(seen, known)
     return known
 
 
-def _keep(place: Path, known: Known, active: Iterable[str]) -> None:
-    """Without files that are gone."""
-    rows: list[dict[str, object]] = []
-    for path in (path for path in active if path in known):
-        filters = known[path]
-        rows += [
-            {"path": path, "column": column, "starts": [s for s, _ in some], "blocks": [b for _, b in some]}
-            for column, some in filters.items()
-        ]
-        rows += [] if filters else [{"path": path}]
-    keep(place, pa.Table.from_pylist(rows, _SCHEMA))
+def _rows(name: str, filters: dict[str, Filters] | None) -> list[dict[str, object]]:
+    """One for each column with filters. Of a file that could not be read none: another time it may be."""
+    if filters is None:
+        return []
+    return [
+        {"path": name, "column": column, "starts": [s for s, _ in some], "blocks": [b for _, b in some]}
+        for column, some in filters.items()
+    ] or [{"path": name}]
+
+
+def _load(place: Path) -> pa.Table:
+    with suppress(OSError, pa.ArrowInvalid), pa.memory_map(str(place)) as file:
+        table = pa.ipc.open_file(file).read_all()
+        if table.schema.equals(_SCHEMA):
+            return table
+    return _SCHEMA.empty_table()
+
+
+def _keep(seen: Snapshot, known: pa.Table) -> None:
+    """Without files that are gone. Those that this query leaves out are somebody else's to ask for."""
+    names: list[str] = pc.unique(known["path"]).to_pylist()
+    active = set(seen.files["path"].to_pylist())
+    there = [name for name in names if name in active or os.path.exists(seen.root.address(name))]
+    if len(there) < len(names):
+        known = known.filter(pc.is_in(known["path"], value_set=pa.array(there, pa.string())))
+    keep(place_of(seen.root, "footers"), known.combine_chunks())

@@ -12,6 +12,7 @@ import duckdb
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query.conditions import Condition, conditions, scans_of
 from tailrace.query.limits import Limits, confine
+from tailrace.query.settings import adapt
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,9 +33,12 @@ def address(key: Key) -> str:
 
 
 def scans(
-    connection: duckdb.DuckDBPyConnection, statement: str, path: str, views: Mapping[Key, pa.Schema]
+    connection: duckdb.DuckDBPyConnection, statement: str, path: str, views: Mapping[Key, pa.Schema], *, adapted: bool
 ) -> Scans | None:
-    """Each scan of each view; None where DuckDB has no plan of the statement."""
+    """Each scan of each view; None where DuckDB has no plan of the statement.
+
+    `adapted`: statements may have changed what others mean, by settings or variables.
+    """
     from tailrace.lake.sql import duckdb_type
 
     schemas = {schema for schema, _ in views}
@@ -44,6 +48,8 @@ def scans(
         try:
             for schema in (*schemas, _STUBS):
                 cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.{quoted(schema)}")
+            if adapted:
+                adapt(cursor, connection)
             for name, key in numbered.items():
                 columns = ", ".join(f"{quoted(f.name)} {duckdb_type(f)}" for f in views[key])
                 cursor.execute(f"CREATE TABLE {CATALOG}.{_STUBS}.{name} ({columns})")
@@ -87,7 +93,8 @@ def planner(schema: str, limits: Limits) -> duckdb.DuckDBPyConnection:
 def opened() -> duckdb.DuckDBPyConnection:
     """An empty database whose times are UTC."""
     connection = duckdb.connect()
-    connection.execute("SET TimeZone = 'UTC'")
+    # Of all its cursors: what a statement means is asked through another one than what it answers.
+    connection.execute("SET GLOBAL TimeZone = 'UTC'")
     # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
     connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
     return connection

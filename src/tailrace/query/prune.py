@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -53,7 +54,7 @@ def _condition_mask(files: pa.Table, condition: Condition) -> pa.ChunkedArray | 
     else:
         return None
     try:
-        values = [pa.scalar(v).cast(least.type) for v in condition.values]
+        values = [_value(v, least.type) for v in condition.values]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
         return None
     masks = [_one(least, greatest, condition.operator, value) for value in values]
@@ -61,6 +62,12 @@ def _condition_mask(files: pa.Table, condition: Condition) -> pa.ChunkedArray | 
     for other in masks[1:]:
         mask = pc.or_(mask, other)
     return mask
+
+
+def _value(value: Any, kind: pa.DataType) -> pa.Scalar:
+    # From a decimal Arrow comes to the next real number only, which is not the one that the text means.
+    is_real = pa.types.is_floating(kind) and isinstance(value, Decimal)
+    return pa.scalar(float(value) if is_real else value).cast(kind)
 
 
 def _one(least: Any, greatest: Any, operator: str, value: pa.Scalar) -> pa.ChunkedArray:

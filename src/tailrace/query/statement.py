@@ -26,6 +26,7 @@ _INDIRECT = frozenset({"view", "macro", "function", "prepare", "attach", "import
 _SELECTS = re.compile(r"[\s(]*(select|from|with)\b", re.IGNORECASE)
 _DESCRIBES = re.compile(r"\s*(describe|desc)\s+[\w.]+\s*;?\s*", re.IGNORECASE)
 _MOVES = re.compile(r"\s*(use|set|reset)\b", re.IGNORECASE)
+_SETS = re.compile(r"\s*(use|set|reset|pragma|call)\b", re.IGNORECASE)
 _CURRENT = re.compile(
     r"""('(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|/\*.*?\*/|\$(\w*)\$.*?\$\2\$)|\bcurrent_timestamp\b(?!\s*\()""",
     re.IGNORECASE | re.DOTALL,
@@ -75,6 +76,11 @@ class Statement:
     def moves(self) -> bool:
         """May other schemas need no prefix afterwards?"""
         return _MOVES.match(self._said()) is not None
+
+    @property
+    def sets(self) -> bool:
+        """May later statements mean something else?"""
+        return _SETS.match(self._said()) is not None
 
     @property
     def lists_tables(self) -> bool:

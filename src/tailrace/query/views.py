@@ -76,6 +76,8 @@ class Views:
         "Views that the last statement looks at."
         self.indirect = False
         "May a statement read a view without naming it?"
+        self.adapted = False
+        "May settings or variables change what a statement means?"
         self._create((DEFAULT_SCHEMA, self.scope.schema))
         self.connection.execute(f"SET search_path = {literal(quoted(self.scope.schema))}")
 
@@ -115,6 +117,7 @@ class Views:
         if isinstance(self.scope.at, int):
             self.tables.travel(self._scanned(statement, wanted))
         self.indirect |= statement.is_indirect
+        self.adapted |= statement.sets
         # A view or macro of the user's may look at what earlier statements have named and narrowed.
         others = self.made | self.narrowed if self.indirect else {}
         pruned = self._pruned(statement, others | wanted)
@@ -213,7 +216,7 @@ class Views:
 
     def _scans(self, statement: Statement, columns: Mapping[Key, pa.Schema]) -> Scans | None:
         ((path,),) = self.connection.execute("SELECT current_setting('search_path')").fetchall()
-        return scans(self.planner, statement.text, path, columns)
+        return scans(self.planner, statement.text, path, columns, adapted=self.adapted)
 
     def _make(self, key: Key, table: str, files: pa.Table | None) -> None:
         held = self.held[key] = self._held(self.schemas[key[0]], table, files)

@@ -129,8 +129,59 @@ def test_filters_are_read_as_they_are_written(groups: list[list[str]], other: st
         assert list(filters) == ["a"]
         assert len(filters["a"]) == len(groups)
         for text in {text for texts in groups for text in texts}:
-            hashes = {text: xxh64(text.encode()), other: xxh64(other.encode())}
-            assert footers._may_hold(path, filters, Condition("a", "=", (other, text)), hashes)
+            hashes = [xxh64(other.encode()), xxh64(text.encode())]
+            assert footers._may_hold(path, filters["a"], hashes)
+        for hashed in map(xxh64, (other.encode(), b"x", b"y")):
+            # Many at once are found as one is.
+            assert footers._may_hold(path, filters["a"], [hashed]) == footers._may_hold(
+                path, filters["a"], [hashed] * (footers._FEW + 1)
+            )
+
+
+def test_what_one_query_leaves_out_stays_known_to_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two filters in turn read every footer once; a file that is gone is forgotten."""
+    monkeypatch.setenv("TAILRACE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(footers, "SIFT_FROM", 2)
+    names = [f"{number}.parquet" for number in range(6)]
+    for name in names:
+        pq.write_table(pa.table({"a": [name]}), tmp_path / name, bloom_filter_options={"a": {"ndv": 9, "fpp": 0.001}})
+    asked = [[Condition("a", "=", ("1.parquet", "5.parquet"))]]
+
+    def left(some: list[str]) -> list[str]:
+        files = pa.table({"path": some})
+        seen = Snapshot("t", LocalPlace(str(tmp_path)), 1, pa.schema([("a", pa.string())]), files)
+        found: list[str] = footers.sifted(seen, files, asked)["path"].to_pylist()
+        return found
+
+    assert left(names[:3]) == ["1.parquet"]
+    assert left(names[3:]) == ["5.parquet"]
+    with monkeypatch.context() as patched:
+        patched.setattr(footers, "_read", None)
+        assert left(names[:3]) + left(names[3:]) == ["1.parquet", "5.parquet"]
+    (tmp_path / "0.parquet").unlink()
+    pq.write_table(pa.table({"a": ["6", "7"]}), tmp_path / "6.parquet")
+    pq.write_table(pa.table({"a": ["6", "7"]}), tmp_path / "7.parquet")
+    assert left([*names[1:3], "6.parquet", "7.parquet"]) == ["1.parquet", "6.parquet", "7.parquet"]
+    (kept,) = (tmp_path / "cache" / "footers").iterdir()
+    assert set(footers._load(kept)["path"].to_pylist()) == {f"{number}.parquet" for number in range(1, 8)}
+
+
+def test_time_can_run_out_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TAILRACE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(footers, "SIFT_FROM", 2)
+    names = ["0.parquet", "1.parquet"]
+    for name in names:
+        pq.write_table(pa.table({"a": [name]}), tmp_path / name, bloom_filter_options={"a": {"ndv": 9, "fpp": 0.001}})
+    files = pa.table({"path": names})
+    seen = Snapshot("t", LocalPlace(str(tmp_path)), 1, pa.schema([("a", pa.string())]), files)
+    asked = [[Condition("a", "=", ("1.parquet",))]]
+    footers.sifted(seen, files, asked)
+
+    def over() -> None:
+        raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        footers.sifted(seen, files, asked, over)
 
 
 def test_files_without_filters_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
