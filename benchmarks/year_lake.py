@@ -1,6 +1,6 @@
-"""A lake of one year of CloudTrail: thirty accounts, a file a day each, as many rows as are asked for.
+"""A lake of one year of CloudTrail: thirty accounts, a file a day each or for all, as many rows as are asked for.
 
-    python benchmarks/year_lake.py --rows 2000000 --root /somewhere
+    python benchmarks/year_lake.py --rows 2000000 --root /somewhere --shape day
 
 One day is collected by the real command. What it stored is written for every other day with other times and ids, by
 the code that writes files of the lake, and committed as collections commit, a week at a time.
@@ -42,9 +42,11 @@ WEEK = 7
 IDS = ("tp_id", "event_id", "request_id")
 VERSION = 2
 "Raised when the rows change, so that no stale data are measured."
+SHAPES = {"account": 'tp_index = "recipient_account_id"', "day": ""}
+"What has a file for each day, and how a partition says so: each account, or all of them together."
 CONFIG = """
 partition "{table}" "{partition}" {{
-  tp_index = "recipient_account_id"
+  {index}
   source "file" {{ paths = ["{logs}"] }}
 }}
 """
@@ -57,6 +59,7 @@ class Year:
 
     home: Path
     rows: int
+    shape: str
     needle: str
     "An `event_id` of some row in the middle of the year."
 
@@ -65,35 +68,35 @@ class Year:
         return self.home / "data" / "default" / f"tp_table={TABLE}"
 
 
-def year(rows: int, root: Path = DATA) -> Year:
+def year(rows: int, root: Path = DATA, shape: str = "account") -> Year:
     """About so many rows; made once."""
-    home = root / f"year-{rows}-v{VERSION}"
+    home = root / f"year-{rows}-{shape}-v{VERSION}"
     facts = home / "expected.json"
     if not facts.exists():
         shutil.rmtree(home, ignore_errors=True)
-        template = _template(home, max(rows // (DAYS * len(ACCOUNTS)), HOURS))
+        template = _template(home, max(rows // (DAYS * len(ACCOUNTS)), HOURS), SHAPES[shape])
         needle = _write(home, template)
         shutil.rmtree(home / "logs")
         shutil.rmtree(home / "template")
         facts.write_text(json.dumps({"rows": template.num_rows * DAYS, "needle": needle}))
     told = json.loads(facts.read_text())
-    return Year(home, told["rows"], told["needle"])
+    return Year(home, told["rows"], shape, told["needle"])
 
 
-def _template(home: Path, each: int) -> pa.Table:
+def _template(home: Path, each: int, index: str) -> pa.Table:
     """What is stored of one day of all accounts, so many rows of each."""
     (home / "logs").mkdir(parents=True)
     midnight = datetime(FIRST_DAY.year, FIRST_DAY.month, FIRST_DAY.day, tzinfo=UTC)
     for hour in range(HOURS):
         for place in range(len(ACCOUNTS)):
-            index = hour * len(ACCOUNTS) + place
+            number = hour * len(ACCOUNTS) + place
             count = each // HOURS + (hour < each % HOURS)
             delivered = midnight + timedelta(hours=hour, minutes=30)
-            text, _ = events(index, count, delivered, np.random.default_rng([17, index]), ACCOUNTS)
-            (home / "logs" / f"{index:04}.json.gz").write_bytes(gzip.compress(text, 1))
+            text, _ = events(number, count, delivered, np.random.default_rng([17, number]), ACCOUNTS)
+            (home / "logs" / f"{number:04}.json.gz").write_bytes(gzip.compress(text, 1))
     config = home / "template" / "config"
     config.mkdir(parents=True)
-    (config / "year.tpc").write_text(CONFIG.format(table=TABLE, partition=PARTITION, logs=home / "logs"))
+    (config / "year.tpc").write_text(CONFIG.format(table=TABLE, partition=PARTITION, index=index, logs=home / "logs"))
     tailrace = str(Path(sys.executable).with_name("tailrace"))
     where = ["--home", str(home / "template"), "--config-path", str(config)]
     command = [tailrace, *where, "collect", "--no-compact", "--no-progress", "--output", "json"]
@@ -136,7 +139,7 @@ def _write(home: Path, template: pa.Table) -> str:
 
 
 def _day(home: str, schema: pa.Schema, run: str, number: int) -> list[Any]:
-    """The files of one day, one for each account."""
+    """The files of one day, one for each index."""
     from tailrace.lake.files import DataFile
     from tailrace.lake.paths import Lake
     from tailrace.lake.types import schema_fingerprint
@@ -147,20 +150,23 @@ def _day(home: str, schema: pa.Schema, run: str, number: int) -> list[Any]:
     rng = np.random.default_rng([23, number])
     fingerprint = schema_fingerprint(schema)
     made: list[Any] = []
-    for account, rows in _by_account(home).items():
+    for index, rows in _by_index(home).items():
         shape = Shape(TABLE, PARTITION, run, root, schema, tuple(rows.column_names), frozenset(IDS[1:]))
-        files = MergedFiles(shape, account, day, f"{number:03}-{account}", rows.num_rows)
+        files = MergedFiles(shape, index, day, f"{number:03}-{index}", rows.num_rows)
         files.write_all(_moved(rows, day, number, rng))
         made += files.close()
     return [DataFile(f.path, f.size, PARTITION, f.index, f.day, f.rows, f.stats, fingerprint) for f in made]
 
 
 @cache
-def _by_account(home: str) -> dict[str, pa.Table]:
+def _by_index(home: str) -> dict[str, pa.Table]:
     """The rows of the one day that was collected; each process reads them once."""
     rows = pq.read_table(f"{home}/template.parquet")
-    owners = rows.column("tp_index")
-    return {account: rows.filter(pc.equal(owners, account)).combine_chunks() for account in ACCOUNTS}
+    indexes = rows.column("tp_index")
+    return {
+        index: rows.filter(pc.equal(indexes, index)).combine_chunks()
+        for index in sorted(pc.unique(indexes).to_pylist())
+    }
 
 
 def _moved(rows: pa.Table, day: date, number: int, rng: np.random.Generator) -> pa.Table:
@@ -191,5 +197,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=50_000_000)
     parser.add_argument("--root", type=Path, default=DATA)
+    parser.add_argument("--shape", choices=SHAPES, default="account")
     asked = parser.parse_args()
-    print(year(asked.rows, asked.root))
+    print(year(asked.rows, asked.root, asked.shape))

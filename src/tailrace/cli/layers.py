@@ -19,6 +19,7 @@ DEFAULT_WORKSPACE = "default"
 _MOVES = re.compile(rb"\bworkspace\b.*\bpath\b", re.DOTALL)
 _TIERS = re.compile(rb'\btiers?\b|\bpartitions?\b\s*(?:"[^"]*"\s*)?[{=\[]')
 "Words for them."
+_DECLARES = re.compile(rb"table|schema|dataset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,17 @@ def may_have_remote_tiers(context: Context) -> bool:
         with suppress(OSError):
             texts.append(file.read_bytes())
     return any(map(_TIERS.search, texts)) and any(b"://" in text for text in texts)
+
+
+def may_declare(context: Context) -> bool:
+    """May tables or schemas be declared? A query that finds no word for them need not have the files parsed."""
+    paths = (path for layer in config_layers(context) for path in layer.paths)
+    if any(not path.exists() for path in paths):
+        return True  # which is told when it is read
+    try:
+        return any(_DECLARES.search(file.read_bytes()) for file in config_files(context))
+    except OSError:
+        return True
 
 
 def _has_path(file: Path) -> bool:

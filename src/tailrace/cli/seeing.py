@@ -33,19 +33,28 @@ class Configured:
 
     def tables(self) -> Mapping[str, Table]:
         """Built-in and configured tables, and those of packages."""
-        return _Declared(self.config)
+        return _Declared(self._declaring)
 
     def schemas(self) -> Sequence[Schema]:
         """Configured schemas."""
+        if self._declaring is None:
+            return ()
         from tailrace.cli.schemas import schemas_of
 
-        return schemas_of(self.config) if self.config else ()
+        return schemas_of(self._declaring)
 
     def tiers(self) -> Sequence[Tier]:
         """Configured places other than the workspace."""
         from tailrace.cli.tiers import tiers_of
 
         return tiers_of(self.config) if self.config else ()
+
+    @cached_property
+    def _declaring(self) -> Config | None:
+        """The configuration, where tables or schemas may be in it: to parse it takes as long as to load DuckDB."""
+        from tailrace.cli.layers import may_declare
+
+        return self.config if self.required or may_declare(self.context) else None
 
     @cached_property
     def config(self) -> Config | None:

@@ -7,12 +7,15 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.place import Place
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 LOG = "_delta_log"
 _OF_A_SERVER = re.compile(r"Generic (S3|GCS|MicrosoftAzure) error|error sending request|status code|HTTP status")
@@ -51,6 +54,8 @@ def damaged_log(root: Place, why: str) -> LakeError:
 @contextmanager
 def reading_file(place: Place, name: str) -> Iterator[pq.ParquetFile]:
     """A Parquet file; where it is missing, cut off or another kind of file the error names it."""
+    import pyarrow.parquet as pq
+
     try:
         with place.open(name) as opened, pq.ParquetFile(opened, pre_buffer=not place.is_local) as file:
             yield file

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import time
 from contextlib import suppress
 from hashlib import sha256
@@ -27,6 +26,8 @@ KEEP_FROM = 500
 UNUSED = 30 * 24 * 3600.0
 "Seconds after which something that was kept is thrown away."
 _ENTRY = re.compile(r"\d{20}\.json")
+_FORM = 1
+"Raised when what is kept of a version changes, so that nothing is read which another release wrote."
 _MARK, _VERSION, _SCHEMA = b"tailrace.mark", b"tailrace.version", b"tailrace.schema"
 
 
@@ -74,7 +75,7 @@ def _mark(root: Place, name: str) -> bytes | None:
         status = os.stat(root.address(f"{LOG}/{name}"))
     except OSError:
         return None
-    return f"{name} {status.st_size} {status.st_mtime_ns} {status.st_ino}".encode()
+    return f"{_FORM} {name} {status.st_size} {status.st_mtime_ns} {status.st_ino}".encode()
 
 
 # What is kept of tables
@@ -90,10 +91,14 @@ def keep(place: Path, table: pa.Table) -> None:
     with suppress(OSError):
         place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _forget_unused(place.parent)
-        staged = place.with_name(f"{place.name}.{secrets.token_hex(8)}.tmp")
-        with pa.OSFile(str(staged), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
-            writer.write_table(table)
-        os.replace(staged, place)
+        # A name of its own: another thread may be keeping the same.
+        staged = place.with_name(f"{place.name}.{os.urandom(8).hex()}.tmp")
+        try:
+            with pa.OSFile(str(staged), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
+                writer.write_table(table)
+            os.replace(staged, place)
+        finally:
+            staged.unlink(missing_ok=True)
 
 
 def _forget_unused(directory: Path) -> None:

@@ -60,13 +60,13 @@ class Schema:
 
     def _resting(self, files: pa.Table, tiers: Sequence[Tier]) -> pa.Table:
         """Files of days that rest in its stores or tiers; the default schema leaves out what is not attached."""
+        left_out = self.name == DEFAULT_SCHEMA and not all(tier.attached for tier in tiers)
+        if "*" in self.stores and not left_out:
+            return files
         import pyarrow as pa
 
         from tailrace.lake.resting import tier_of
 
-        left_out = self.name == DEFAULT_SCHEMA and not all(tier.attached for tier in tiers)
-        if "*" in self.stores and not left_out:
-            return files
         here = self._takes_store(*_WORKSPACE)
         seen: dict[Tier | None, bool] = {tier: self._takes_store(tier.store, tier.name) for tier in tiers}
         seen[None] = here

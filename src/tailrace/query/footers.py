@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
@@ -185,6 +184,8 @@ def _completed(known: pa.Table, seen: Snapshot, names: Sequence[str], proceed: C
     missing = [name for name, is_there in zip(names, is_known, strict=True) if not is_there]
     if not missing:
         return known
+    from concurrent.futures import ThreadPoolExecutor
+
     rows: list[dict[str, object]] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from smalllake import made_in
 from world import World
@@ -86,3 +88,25 @@ def test_what_was_not_used_for_long_goes(world: World, tmp_path: Path) -> None:
     kept.kept_snapshot(world.lake, "calls")
     (left,) = (tmp_path / "cache" / "snapshots").iterdir()
     assert left != path
+
+
+def test_several_threads_keep_the_same(tmp_path: Path) -> None:
+    """Each its own file, of which one stays; what is read meanwhile is whole."""
+    tables = [pa.table({"n": list(range(size))}) for size in (10, 10_000)]
+    place = tmp_path / "kept" / "a.arrow"
+    kept.keep(place, tables[0])
+
+    def write_and_read(number: int) -> int:
+        kept.keep(place, tables[number % 2])
+        return int(pa.ipc.open_file(pa.memory_map(str(place))).read_all().num_rows)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(write_and_read, range(200))) <= {10, 10_000}
+    assert os.listdir(place.parent) == ["a.arrow"]
+
+
+def test_what_could_not_be_written_leaves_nothing(tmp_path: Path) -> None:
+    place = tmp_path / "kept" / "a.arrow"
+    place.mkdir(parents=True)  # so that nothing can take its place
+    kept.keep(place, pa.table({"n": [1]}))
+    assert os.listdir(place.parent) == ["a.arrow"]

@@ -57,3 +57,17 @@ def test_pandas_is_not_imported(tmp_path: Path) -> None:
     loaded = set(done.stdout.splitlines()[-1].split())
     assert {"duckdb", "pyarrow"} <= loaded, done.stderr
     assert not loaded & {"pandas", "pyspark", "obstore", "boto3"}
+
+
+def test_a_configuration_that_declares_nothing_is_not_parsed(tmp_path: Path) -> None:
+    home = Home(made_in(tmp_path).home)
+    partition = 'partition "aws_cloudtrail_log" "p" {\n  source "file" {\n    paths = ["/nowhere"]\n  }\n}\n'
+    program = _PROGRAM.replace('if "." not in name', 'if name == "tailrace.config.load"')
+    for config, is_parsed in ((partition, False), (partition + 'schema "s" {\n}\n', True)):
+        home.configure(config)
+        done = subprocess.run(
+            [sys.executable, "-c", program, "select count(*) from hits"],
+            env=home.environment(), capture_output=True, text=True, timeout=120,
+        )  # fmt: skip
+        assert "72" in done.stdout, done.stderr
+        assert ("tailrace.config.load" in done.stdout) == is_parsed
