@@ -1,6 +1,6 @@
 """Questions to one year of CloudTrail: `tailrace query` beside plain DuckDB on the same files with hive partitioning.
 
-    python benchmarks/year.py --rows 50000000 --root /somewhere --runs 3
+    python benchmarks/year.py --rows 50000000 --root /somewhere --runs 3 --shape account
 
 Runs alternate; each is a process of its own, from its start to its last row. Both have to give the same rows.
 """
@@ -21,7 +21,7 @@ import report
 from generate import DATA
 from measure import Cost, measure
 from run import CACHE
-from year_lake import TABLE, Year, year
+from year_lake import SHAPES, TABLE, Year, year
 
 PLAIN = """
 import csv, sys, duckdb
@@ -97,7 +97,7 @@ def compared(of: Year, question: Question, runs: int) -> report.Result:
         theirs.append(asked(plain(of, question.sql), CACHE))
     same = ours[-1].stdout.splitlines() == theirs[-1].stdout.splitlines()
     result: report.Result = {
-        "question": question.name, "rows": of.rows, "limit": question.limit, "first_wall": round(first.wall, 3),
+        **_about(of, question.name), "limit": question.limit, "first_wall": round(first.wall, 3),
         "answer": len(ours[-1].stdout.splitlines()) - 1, "wrong": {} if same else {"rows": "differ"},
     }  # fmt: skip
     for who, costs in (("ours", ours), ("theirs", theirs)):
@@ -109,6 +109,13 @@ def compared(of: Year, question: Question, runs: int) -> report.Result:
     return result
 
 
+def _about(of: Year, question: str) -> report.Result:
+    files = sum(1 for path in of.data.rglob("*.parquet") if "_delta_log" not in path.parts)
+    return {
+        "name": f"{of.shape}: {question}", "shape": of.shape, "files": files, "question": question, "rows": of.rows
+    }  # fmt: skip
+
+
 def first_row(of: Year) -> report.Result:
     """From the start of the process to its first row, beside a Python that only loads DuckDB."""
     ours, theirs = [], []
@@ -118,7 +125,7 @@ def first_row(of: Year) -> report.Result:
         subprocess.run([sys.executable, "-c", "import duckdb"], check=True)
         theirs.append(time.perf_counter() - begun)
     return {
-        "question": "first row of one day", "rows": of.rows, "limit": FIRST_ROW_LIMIT, "answer": 1, "wrong": {},
+        **_about(of, "first row of one day"), "limit": FIRST_ROW_LIMIT, "answer": 1, "wrong": {},
         "ours_wall": round(statistics.median(ours), 3), "theirs_wall": round(statistics.median(theirs), 3),
     }  # fmt: skip
 
@@ -141,10 +148,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=50_000_000)
     parser.add_argument("--root", type=Path, default=DATA, help="where the lake is, or is made")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--shape", choices=SHAPES, default="account", help="a file a day for each account, or for all")
     parser.add_argument("--only", help="questions whose names hold this")
     parser.add_argument("--dry-run", action="store_true", help="print the figures and keep none")
     args = parser.parse_args()
-    of = year(args.rows, args.root)
+    of = year(args.rows, args.root, args.shape)
     results = []
     for question in questions(of.needle):
         if args.only is None or args.only in question.name:
@@ -154,8 +162,7 @@ def main() -> None:
         results.append(first_row(of))
         print(json.dumps(results[-1]), flush=True)
     if not args.dry_run:
-        report.RESULTS.mkdir(exist_ok=True)
-        report.keep(report.RESULTS / "year.json", results)
+        report.keep_named("year", "name", results)
         report.write()
 
 

@@ -137,6 +137,12 @@ EXPRESSIONS = (
     "isnan(x)",
     "list_distinct(words)",
     "range(n)",
+    "range(5, n + 5, 2)",
+    "range(n, 1, -2)",
+    "range(5, 1)",
+    "generate_series(n, 3)",
+    "generate_series(5, 1)",
+    "generate_series(n, 0, -1)",
     "isodow(day)",
     "week(seen)",
     "json(j)",
@@ -149,6 +155,7 @@ QUERIES = {
     "unnest": "select n, unnest(words) as w, upper(unnest(words)) as u from things",
     "unnest in from": "select n, u, u.unnest from things, unnest(words) as u where u <> 'w0'",
     "series": "select i, n from things, generate_series(1, 2) as i where n = i",
+    "computed series": "select i.generate_series as i, n from things, generate_series(1, greatest(n, 2)) as i",
     "unnested json": """
         with parts as (select n, unnest(from_json(j -> 'c', '["JSON"]')) as part from things) select n, part ->>
         'd' as d, part from parts

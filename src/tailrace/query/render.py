@@ -21,6 +21,8 @@ _PLAN = ("explain_key", "explain_value")
 "Columns of what `explain` says."
 _DRAWN = ("table", "pretty", "plain")
 _PLAIN = re.compile(r'[^",\r\n]+')
+_AS_TEXT = json.encoder.encode_basestring
+"What `json.dumps` does to a text, without looking for anything else in it."
 _BREAKS = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -106,15 +108,14 @@ def _json(result: Result, out: TextIO) -> None:
 
 
 def _jsonl(result: Result, out: TextIO) -> None:
-    for line in _objects(result):
-        out.write(line + "\n")
+    out.writelines(f"{line}\n" for line in _objects(result))
 
 
 def _objects(result: Result) -> Iterator[str]:
     keys = [json.dumps(name, ensure_ascii=False) for name in _distinct(result.columns)]
     writers = [_embedded if t == "JSON" else as_json for t in result.types]
     for row in result.rows:
-        pairs = (f"{key}: {write(value)}" for key, write, value in zip(keys, writers, row, strict=True))
+        pairs = [f"{key}: {write(value)}" for key, write, value in zip(keys, writers, row, strict=True)]
         yield f"{{{', '.join(pairs)}}}"
 
 
@@ -132,9 +133,10 @@ def _distinct(names: Iterable[str]) -> list[str]:
 def _csv(result: Result, out: TextIO, style: Style = AS_USUAL) -> None:
     if style.header:
         out.write(style.separator.join(_field(name, style.separator) for name in result.columns) + "\n")
+    separator = style.separator
     for row in result.rows:
-        cells = ("" if value is None else _field(_text(value), style.separator) for value in row)
-        out.write(style.separator.join(cells) + "\n")
+        cells = ["" if value is None else _field(_text(value), separator) for value in row]
+        out.write(f"{separator.join(cells)}\n")
 
 
 def _field(text: str, separator: str) -> str:
@@ -200,7 +202,7 @@ def is_number(kind: str) -> bool:
 def _embedded(value: Any) -> str:
     """A JSON column inside JSON output is a value, not a text; digits and order stay as they were sent."""
     try:
-        json.loads(value, parse_constant=_no_constant)
+        _READER.decode(value)
     except (TypeError, ValueError, RecursionError):
         return as_json(value)
     # Line ends lie between values only; `jsonl` cannot have them.
@@ -211,12 +213,19 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
+_READER = json.JSONDecoder(parse_constant=_no_constant)
+
+
 def as_json(value: Any) -> str:
     """Any value that DuckDB gives. Decimals keep their digits; NaN and infinity, which JSON lacks, are null."""
+    if isinstance(value, str):
+        return _AS_TEXT(value)
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return "null"
-    if isinstance(value, bool | int | float):
-        return json.dumps(value)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
     if isinstance(value, Decimal):
         return format(value, "f")
     if isinstance(value, dict):
@@ -224,11 +233,13 @@ def as_json(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(as_json, value)) + "]"
     text = value.isoformat() if isinstance(value, datetime) else _text(value)
-    return json.dumps(text, ensure_ascii=False)
+    return _AS_TEXT(text)
 
 
 def _text(value: Any) -> str:
     """A value as it is, whatever characters it holds."""
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):

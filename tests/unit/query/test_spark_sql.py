@@ -154,6 +154,14 @@ STATEMENTS = {
     "select i.generate_series as i from generate_series(1, 3) as i": (
         "SELECT i.i AS i FROM EXPLODE(SEQUENCE(1, 3)) AS i(i)"
     ),
+    "select range(5, n, 2) as up, range(n, 5, -2) as down, generate_series(1, n) as g from t": (
+        "SELECT IF((n - 1) < 5, ARRAY(), SEQUENCE(5, (n - 1), 2)) AS up, "
+        "IF((5 - -1) > n, ARRAY(), SEQUENCE(n, (5 - -1), -2)) AS down, "
+        "IF(n < 1, ARRAY(), SEQUENCE(1, n)) AS g FROM v1 AS t"
+    ),
+    "select range(5, 1) as none, range(2, 4) as two from t": (
+        "SELECT IF((1 - 1) < 5, ARRAY(), SEQUENCE(5, (1 - 1))) AS none, SEQUENCE(2, (4 - 1)) AS two FROM v1 AS t"
+    ),
     "select distinct on (n) n, word from t order by n, ts desc limit 2": (
         "SELECT n, word FROM (SELECT n AS n, word AS word, ROW_NUMBER() OVER (PARTITION BY (n) ORDER BY (n) "
         "NULLS LAST, ts DESC) AS _rank, (n) AS _by0, ts AS _by1 FROM v1 AS t) AS _inner WHERE _rank = 1 "
@@ -194,7 +202,8 @@ REFUSED = {
     "select substr(s, 0, 3) from t": "from character 0",
     "select format('{}', s) from t": "FORMAT",
     "select unicode(s) from t": "it has no",
-    "select generate_series(1, n) from t": "range(a, b + 1)",
+    "select range(1, 9, n) from t": "no whole number",
+    "select generate_series(1, 9, 0) from t": "no whole number",
     "select date_diff('week', ts, now()) from t": "in weeks",
     "select first(s order by n) from t": "it has no",
     "select arg_max(s, n, 2) from t": "of several",

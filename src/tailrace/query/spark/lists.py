@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailrace.query.spark import jsons
-from tailrace.query.spark.building import Expression, Rule, call, kind_of, number, whole
+from tailrace.query.spark.building import INTEGERS, Expression, Rule, call, kind_of, number, whole
 from tailrace.query.spark.refusal import refused
 
 _SAME = {"list_sort": "SORT_ARRAY", "array_sort": "SORT_ARRAY", "list_reverse": "REVERSE", "array_reverse": "REVERSE"}
@@ -130,11 +130,22 @@ def distinct(node: Expression) -> Expression:
 
 
 def series(node: Expression) -> Expression:
-    """Empty where it begins after its end; Spark would count down."""
-    is_written = all(whole(node.args[name]) is not None for name in ("start", "end"))
-    if is_written or node.args.get("is_end_exclusive") or node.args.get("step") is not None:
-        return node
-    raise refused("generate_series up to a number that is computed; range(a, b + 1) is the same")
+    """Empty where it begins after its end, as long as it goes up; Spark would count down."""
+    start, end, given = node.args["start"], node.args["end"], node.args.get("step")
+    step, is_open = 1 if given is None else whole(given), node.args.get("is_end_exclusive")
+    if not step:
+        if is_open or isinstance(given, exp.Literal) or kind_of(given) in INTEGERS:
+            raise refused("range with a step that is no whole number")
+        return node  # of times
+    last: Expression = end
+    if is_open:
+        last = exp.Paren(this=exp.Sub(this=end.copy(), expression=number(1 if step > 0 else -1)))
+    made = call("SEQUENCE", start, last, given)
+    first, final = whole(start), whole(end)
+    if first is not None and final is not None and (final - first) * step > 0:
+        return made
+    is_empty = exp.LT(this=last.copy(), expression=start.copy())
+    return call("IF", is_empty if step > 0 else exp.GT(**is_empty.args), exp.Array(), made)
 
 
 def has_all(node: Expression) -> Expression:
