@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -132,7 +133,8 @@ def first_row(of: Year) -> report.Result:
 
 def _until_rows(command: list[str]) -> float:
     begun = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    environment = os.environ | CACHE
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline(), process.stdout.readline()]
         taken = time.perf_counter() - begun
