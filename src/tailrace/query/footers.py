@@ -60,19 +60,12 @@ def sifted(
     known = _completed(known, seen, names, proceed)
     columns = {c.column for scan in asked for c in scan}
     filters = {column: _filters(known, column, files["path"]) for column in columns}
-    hashes = {value: xxh64(value.encode()) for scan in asked for c in scan for value in c.values}
+    wanted = [[(filters[c.column], [xxh64(v.encode()) for v in c.values]) for c in scan] for scan in asked]
     kept = []
     for place, name in enumerate(names):
         proceed()
-        kept.append(
-            any(
-                all(
-                    _may_hold(seen.root.address(name), filters[c.column][place], [hashes[v] for v in c.values])
-                    for c in scan
-                )
-                for scan in asked
-            )
-        )
+        address = seen.root.address(name)
+        kept.append(any(all(_may_hold(address, some[place], digests) for some, digests in scan) for scan in wanted))
     return files.filter(pa.array(kept))
 
 
