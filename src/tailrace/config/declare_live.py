@@ -211,7 +211,9 @@ WINDOW = BlockType(
         "engine": Attr("text", "Where the query runs.", choices=("auto", "duckdb", "spark"), default="auto"),
         "state_dir": Attr("text", "Where finished windows are recorded."),
         "check_interval": Attr("duration", "How often new files are looked for.", default="30s"),
-        "query_timeout": Attr("duration", "After which a window fails.", default="5m", active=False),
+        "query_timeout": Attr(
+            "duration", "After which a window's query is stopped, and the run with it; `0s` = never.", default="5m"
+        ),
         **_ENABLED,
     },
     blocks={
@@ -225,16 +227,26 @@ WINDOW = BlockType(
             "preserve_weights": Attr("flag", "Weights that rows bring along count.", default=True),
             "invalid_weight": Attr("text", "Weights that are none.", choices=("one", "drop", "fail"), default="one"),
             "adjusted_count_type": Attr(
-                "text", "Type of the count's attribute.", choices=("string", "double"), default="string", active=False
+                "text", "`double` makes a number of `sampling.adjusted_count` where the query gives a text.",
+                choices=("string", "double"), default="string",
             ),
         }, ()),
         "performance": BlockType("performance", "How much at a time.", {
             "batch_size": Attr("number", "Logs of an output batch.", default=65535, least=1),
             "target_partitions": Attr("number", "Tasks of a shuffle, where Spark answers.", default=8, least=1),
-            "max_concurrent_windows": Attr("number", "Windows at a time.", default=1, least=1, active=False),
-            "max_concurrent_files": Attr("number", "Files read at a time.", default=10, least=1, active=False),
-            "memory_limit": Attr("size", "Memory of a window.", default="1GB", active=False),
-            "enable_arrow_optimization": Attr("flag", "Taken for compatibility.", default=True, active=False),
+            "max_concurrent_windows": Attr(
+                "number", "Windows under way at a time; absent, one per core, and one where Spark answers.", least=1
+            ),
+            "max_concurrent_files": Attr(
+                "number", "Files of a window read at a time from a bucket; on disk it is one.", default=10, least=1
+            ),
+            "memory_limit": Attr(
+                "size", "What DuckDB may hold for a window before it uses the disk, beside the window's rows.",
+                default="1GB",
+            ),
+            "enable_arrow_optimization": Attr(
+                "flag", "Taken for compatibility, without effect: rows are always Arrow's.", default=True
+            ),
         }, ()),
         "output": BlockType("output", "Where results go.", {
             "format": Attr(

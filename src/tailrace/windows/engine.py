@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import threading
+import tempfile
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 
 import duckdb
 import numpy as np
@@ -25,10 +25,20 @@ RESULT = "result"
 _ANSWER = pa.table({PART_ID: pa.array([], pa.string()), "parent_id": pa.array([], pa.int64())})
 
 
+_IDLE: dict[tuple[bool, int | None], list[duckdb.DuckDBPyConnection]] = {}
+"Connections that no window uses just now, by what they were made with."
+
+
 @contextmanager
-def opened(data: WindowData, *, sentinels: bool = True) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database of the window alone: nothing else can be read or written from SQL."""
-    connection = _connection(threading.get_ident(), sentinels)
+def opened(
+    data: WindowData, *, sentinels: bool = True, memory: int | None = None
+) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database of the window alone: nothing else can be read or written from SQL. `memory` is in bytes."""
+    idle = _IDLE.setdefault((sentinels, memory), [])
+    try:
+        connection = idle.pop()
+    except IndexError:
+        connection = _connection(sentinels, memory)
     for name in TABLES:
         connection.register(f"{name}_rows", getattr(data, name))
     try:
@@ -37,12 +47,17 @@ def opened(data: WindowData, *, sentinels: bool = True) -> Iterator[duckdb.DuckD
         # The rows go with the window; the connection stays.
         for name in (RESULT, *(f"{name}_rows" for name in TABLES)):
             connection.unregister(name)
+        idle.append(connection)
 
 
-@cache
-def _connection(_thread: int, sentinels: bool) -> duckdb.DuckDBPyConnection:
-    """One for a thread and all its windows: to make one, with its views, takes longer than a small window."""
-    connection = duckdb.connect(config={"threads": 1, "enable_external_access": False})
+def _connection(sentinels: bool, memory: int | None) -> duckdb.DuckDBPyConnection:
+    """One for many windows, one after the other: to make one, with its views, takes longer than a small window."""
+    config: dict[str, str | bool | int] = {"threads": 1, "enable_external_access": False}
+    # DuckDB's own choice is the working directory; it makes this one when it needs it, and takes it away.
+    config["temp_directory"] = f"{tempfile.gettempdir()}/tailrace-window-{uuid.uuid4().hex}"
+    if memory is not None:
+        config["memory_limit"] = f"{memory}B"
+    connection = duckdb.connect(config=config)
     # It holds a function of Python, and that the connection: who ends without closing it is told of a leak.
     atexit.register(connection.close)
     for name in TABLES:
@@ -80,13 +95,22 @@ def invalid_weights(connection: duckdb.DuckDBPyConnection) -> int:
     return found
 
 
-def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
-    """The rows of a rewritten query, which are then there as a table too."""
+def rows_of(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """What a query gives; QueryError where it gives nothing."""
     try:
-        found = connection.execute(query).to_arrow_table()
+        found: pa.Table = connection.execute(query).to_arrow_table()
+        return found
+    except duckdb.OutOfMemoryException as error:
+        hint = "allow it more with memory_limit, or let it look at less: a shorter window, fewer joins"
+        raise QueryError(one_line(error), code="query.memory", hint=hint) from None
     except duckdb.Error as error:
         hint = "tables: logs, log_attrs, resource_attrs, scope_attrs, log_attributes, resource_attributes …"
         raise QueryError(one_line(error), code="query.failed", hint=hint) from None
+
+
+def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    """The rows of a rewritten query, which are then there as a table too."""
+    found = rows_of(connection, query)
     connection.register(RESULT, found)
     return found
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from tailrace.formats.base import RAW_LIMIT, Bad
 from tailrace.formats.otlp_frames import Resources
 from tailrace.formats.otlp_wire import KEY, VALUE, placed, strings
 from tailrace.formats.protobuf_wire import FIXED32, FIXED64, SPAN, VARINT, Bytes, Fields, Ints, scan, texts
+from tailrace.windows.from_nested import Odd, flattened, of_owners
+from tailrace.windows.proto_arrow import nested
 from tailrace.windows.schema import ATTRS, BODY, EMPTY, LOGS, NANOS, RESOURCE, SCOPE, VALUE_FIELDS, Tables
 from tailrace.windows.values import read_values
 
@@ -31,7 +34,19 @@ class Read:
 
 
 def read_resources(found: Resources) -> Read:
-    """The logs of a run of resources; ids count from zero."""
+    """The logs of a run of resources; ids count from zero.
+
+    What is as it should be is read by a library at once; whatever is odd, or without that library, field by field.
+    """
+    batch = nested(found)
+    if batch is not None:
+        with suppress(Odd):
+            return Read(flattened(batch), found.bad)
+    return read_fields(found)
+
+
+def read_fields(found: Resources) -> Read:
+    """The same without a library; what cannot be stored is told, record by record."""
     data = np.frombuffer(found.data, np.uint8)
     inner = scan(data, found.starts, found.ends)
     bad = [*found.bad, *_refused(data, found.starts, found.ends, inner.broken, _CUT)]
@@ -59,19 +74,11 @@ def read_resources(found: Resources) -> Read:
         Tables(
             logs_table,
             log_attrs,
-            _of(resource_attrs, np.unique(scopes.owner[kept])),
-            _of(scope_attrs, kept),
+            of_owners(resource_attrs, np.unique(scopes.owner[kept])),
+            of_owners(scope_attrs, kept),
         ),
         bad,
     )
-
-
-def _of(attributes: pa.Table, owners: Ints) -> pa.Table:
-    """Those of resources or scopes that have logs."""
-    parents = attributes["parent_id"].to_numpy().astype(np.int64)
-    wanted = np.zeros(int(parents.max(initial=-1)) + 1, bool)
-    wanted[owners[owners < len(wanted)]] = True
-    return attributes if (inside := wanted[parents]).all() else attributes.filter(pa.array(inside))
 
 
 def _refused(data: Bytes, starts: Ints, ends: Ints, rows: Flags, reason: str) -> list[Bad]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.windows.data import WindowData
-from tailrace.windows.engine import RESULT
+from tailrace.windows.engine import RESULT, rows_of
 from tailrace.windows.schema import ATTRS, PART_ID, VALUE_FIELDS, Tables
 
 _VALUES = tuple(field.name for field in VALUE_FIELDS[1:])
@@ -27,7 +27,13 @@ def is_report(answer: pa.Table) -> bool:
     return not {PART_ID, "parent_id"} <= set(answer.column_names)
 
 
-def selected(connection: duckdb.DuckDBPyConnection, answer: pa.Table, data: WindowData) -> Tables:
+COUNT = "sampling.adjusted_count"
+"The attribute that says how many logs a sampled one stands for."
+
+
+def selected(
+    connection: duckdb.DuckDBPyConnection, answer: pa.Table, data: WindowData, *, count_as_double: bool = False
+) -> Tables:
     """The logs that an answer selects, whole; the answer is a table of the connection."""
     rows = pa.table({PART_ID: data.logs[PART_ID], "id": data.logs["id"], "row": data.source.logs["id"]})
     connection.register("window_rows", rows)
@@ -35,11 +41,14 @@ def selected(connection: duckdb.DuckDBPyConnection, answer: pa.Table, data: Wind
         f"""CREATE OR REPLACE TEMP TABLE selected AS SELECT r._part_id, r.id, r.row FROM window_rows AS r
         WHERE EXISTS (FROM {RESULT} AS a WHERE a._part_id = r._part_id AND a.parent_id = r.id)"""
     )
-    order: pa.Table = connection.execute("SELECT row FROM selected ORDER BY row").to_arrow_table()
+    order = rows_of(connection, "SELECT row FROM selected ORDER BY row")
     chosen = data.source.logs.take(order["row"])
     names = set(answer.column_names)
     whole = {"key", "type", *_VALUES} <= names
-    attributes = connection.execute(_WHOLE if whole else _overlaid(names)).to_arrow_table()
+    query = _WHOLE if whole else _overlaid(names)
+    if count_as_double:
+        query = f"SELECT * REPLACE ({_AS_DOUBLE}) FROM ({query})"
+    attributes = rows_of(connection, query)
     return Tables(chosen, _attributes(attributes), data.source.resource_attrs, data.source.scope_attrs)
 
 
@@ -48,6 +57,10 @@ def _attributes(found: pa.Table) -> pa.Table:
     return typed.take(pc.sort_indices(typed["parent_id"]))
 
 
+_NUMBER = f"key = '{COUNT}' AND type = {_TYPE_OF['str']} AND TRY_CAST(str AS DOUBLE) IS NOT NULL"
+_AS_DOUBLE = f"""CASE WHEN {_NUMBER} THEN CAST({_TYPE_OF["double"]} AS UTINYINT) ELSE type END AS type,
+    CASE WHEN {_NUMBER} THEN NULL ELSE str END AS str,
+    CASE WHEN {_NUMBER} THEN TRY_CAST(str AS DOUBLE) ELSE double END AS double"""
 _LISTED = ", ".join(f"CAST(a.{name} AS {kind}) AS {name}" for name, kind in _CASTS.items())
 _WHOLE = f"""SELECT s.row AS parent_id, a.key, {_LISTED} FROM {RESULT} AS a
     JOIN selected AS s ON s._part_id = a._part_id AND s.id = a.parent_id WHERE a.key IS NOT NULL"""

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from tailrace.config.attributes import Attrs, moment
 from tailrace.config.declare_live import WINDOW
-from tailrace.config.functions import duration
+from tailrace.config.functions import duration, size
 from tailrace.config.model import ConnectionSpec, OtherBlock
 from tailrace.core.errors import ConfigError
 from tailrace.lake.located import place_at
@@ -65,6 +65,14 @@ class WindowSpec:
     engine: str = "auto"
     target_partitions: int = 8
     "Tasks of a shuffle, where Spark answers."
+    query_timeout: float = 300.0
+    "Seconds; 0: as long as it takes."
+    memory_limit: int = 10**9
+    "Bytes that DuckDB may hold for a window."
+    concurrent_windows: int | None = None
+    concurrent_files: int = 10
+    count_as_double: bool = False
+    "Is a count that the query gives as text written as a number?"
 
     def first_start(self, earliest: int, now: int) -> int:
         """Of the first window ever."""
@@ -75,7 +83,8 @@ class WindowSpec:
     @property
     def digests(self) -> dict[str, str]:
         """What the rows of a window depend on beside its files."""
-        settings = repr((self.temporal, self.sampling, self.sample_size, self.keep_undated, self.sentinels, self.form))
+        told = (self.temporal, self.sampling, self.sample_size, self.keep_undated, self.sentinels, self.form)
+        settings = repr((*told, self.count_as_double))
         return {"query": _digest(self.query), "config": _digest(settings), "seed": str(self.sampling.seed)}
 
 
@@ -88,7 +97,7 @@ def read_spec(block: OtherBlock, connected: Connected = lambda _: None) -> Windo
     sampling = _settings(block, "sampling", WINDOW.blocks["sampling"].attributes)
     performance = _settings(block, "performance", WINDOW.blocks["performance"].attributes)
     output = _settings(block, "output", WINDOW.blocks["output"].attributes)
-    where = str(block.where)
+    where, most = str(block.where), performance["max_concurrent_windows"]
     if not output["path"]:
         hint = 'write output { path = "/data/out" }'
         raise ConfigError("a window needs a place for its results", code="window.missing", where=where, hint=hint)
@@ -118,6 +127,11 @@ def read_spec(block: OtherBlock, connected: Connected = lambda _: None) -> Windo
         endpoint=_endpoint(output, where),
         engine=str(told["engine"]),
         target_partitions=int(performance["target_partitions"]),
+        query_timeout=duration(str(told["query_timeout"])).total_seconds(),
+        memory_limit=size(str(performance["memory_limit"])),
+        concurrent_windows=None if most is None else int(most),
+        concurrent_files=int(performance["max_concurrent_files"]),
+        count_as_double=sampling["adjusted_count_type"] == "double",
     )
 
 

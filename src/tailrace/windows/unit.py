@@ -10,6 +10,7 @@ from functools import lru_cache
 from tailrace.core.errors import DataError
 from tailrace.windows.data import WindowData, load
 from tailrace.windows.engine import answered, given, invalid_weights, opened
+from tailrace.windows.limits import limited
 from tailrace.windows.results import is_report, selected
 from tailrace.windows.sampling import Sampling
 from tailrace.windows.sources import Reader, Source
@@ -67,7 +68,10 @@ def _answer(spec: WindowSpec, wanted: Wanted, data: WindowData, query: Prepared,
     end = wanted.start + spec.temporal.granularity
     written = Staged(spec, label(wanted))
     chosen = 0
-    with opened(data, sentinels=spec.sentinels) as connection:
+    with (
+        opened(data, sentinels=spec.sentinels, memory=spec.memory_limit) as connection,
+        limited(connection.interrupt, spec.query_timeout, label(wanted)),
+    ):
         invalid_weights(connection)  # those of one that failed are not ours
         if wanted.answer:
             answer = given(connection, spec.out, wanted.answer)
@@ -77,7 +81,7 @@ def _answer(spec: WindowSpec, wanted: Wanted, data: WindowData, query: Prepared,
         if spec.form == "parquet" or is_report(answer):
             written.rows(answer)
         else:
-            tables = selected(connection, answer, data)
+            tables = selected(connection, answer, data, count_as_double=spec.count_as_double)
             chosen = len(tables.logs)
             if chosen:
                 written.logs(tables)

@@ -72,17 +72,21 @@ def _cut(data: Bytes, fields: Fields) -> pa.Array:
 
 
 def _nested(data: Bytes, fields: Fields, number: int, broken: npt.NDArray[np.bool_]) -> tuple[pa.Array, Ints]:
-    """Maps or lists as CBOR."""
-    bodies = _cut(data, fields).dictionary_encode()
+    found = as_cbor(_cut(data, fields), number)
+    broken[fields.owner[found.is_null().to_numpy(zero_copy_only=False)]] = True
+    return found, fields.owner
+
+
+def as_cbor(bodies: pa.Array, number: int) -> pa.Array:
+    """Maps or lists as CBOR; null where one cannot be read."""
+    coded = bodies.dictionary_encode()
     made: list[bytes | None] = []
-    for body in bodies.dictionary.to_pylist():
+    for body in coded.dictionary.to_pylist():
         try:
             made.append(encode(read_nested(body, number)))
         except ValueError:
             made.append(None)
-    found = pa.array(made, pa.binary()).take(bodies.indices)
-    broken[fields.owner[found.is_null().to_numpy(zero_copy_only=False)]] = True
-    return found, fields.owner
+    return pa.array(made, pa.binary()).take(coded.indices)
 
 
 def write_values(columns: Columns) -> pa.Array:
