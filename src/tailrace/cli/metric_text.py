@@ -60,6 +60,9 @@ METRICS: Mapping[str, Metric] = {
     "window_late_logs_total": Metric("counter", "Logs of such windows in those files."),
     "window_delivered_total": Metric("counter", "Results that were delivered."),
     "window_rejected_total": Metric("counter", "Logs of theirs that were not taken."),
+    "window_failures_total": Metric(
+        "counter", "Runs that a window ended, by the code of the error: `window.timeout`, `query.memory` …"
+    ),
     "window_seconds_total": Metric("counter", "How long windows took."),
     "window_through_timestamp_seconds": Metric("gauge", "All windows that end here or before are finished."),
     "build_info": Metric("gauge", "1; the label is the version."),

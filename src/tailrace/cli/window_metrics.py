@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tailrace.cli.metric_text import Samples
 
 if TYPE_CHECKING:
+    from tailrace.core.errors import TailraceError
     from tailrace.windows.state import Segment
 
 _SUMS = {
@@ -34,3 +35,8 @@ def samples_of(window: str, segment: Segment) -> Samples:
         "window_through_timestamp_seconds": segment.through / 1e9,
     }
     return {(name, (("window", window),)): float(value) for name, value in found.items()}
+
+
+def failure_of(window: str, error: TailraceError) -> Samples:
+    """That of a run that ended with an error."""
+    return {("window_failures_total", (("code", error.code), ("window", window))): 1.0}

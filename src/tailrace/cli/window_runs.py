@@ -55,8 +55,9 @@ def run_windows(
     """
     from tailrace.cli.lazy_session import SessionOnDemand
     from tailrace.cli.settings import now, session_options
-    from tailrace.cli.window_metrics import samples_of
+    from tailrace.cli.window_metrics import failure_of, samples_of
     from tailrace.core import parse_time
+    from tailrace.core.errors import TailraceError
     from tailrace.windows.asking import nanoseconds
 
     specs = _specs(context, names)
@@ -72,7 +73,15 @@ def run_windows(
                 click.echo(f"warning: {spec.name}: {segment.late_files} late files, {segment.late_rows} logs", err=True)
 
         while True:
-            waiting = [_pass(spec, places, session, last, told) for spec, places in specs]
+            waiting = []
+            for spec, places in specs:
+                try:
+                    waiting.append(_pass(spec, places, session, last, told))
+                except TailraceError as error:
+                    if counted is not None:
+                        counted.count(failure_of(spec.name, error))
+                        counted.save()
+                    raise
             if counted is not None:
                 counted.save()
             if once or not any(waiting):
@@ -94,7 +103,7 @@ def _pass(spec: WindowSpec, places: Places, session: SessionOnDemand, until: int
             from tailrace.windows.spark_engine import run_by_spark
 
             return run_by_spark(session.get(), units)
-        many = sum(len(unit.windows) for unit in units) >= SPREAD
+        many = spec.concurrent_windows != 1 and sum(len(unit.windows) for unit in units) >= SPREAD
         return run_on_spark(session.get(), units) if many else run_here(units)
 
     with locked(places, spec.name):

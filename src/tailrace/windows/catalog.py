@@ -11,6 +11,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
@@ -43,6 +44,8 @@ CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT) WITHOUT 
 """
 Known = dict[str, dict[int, int]]
 "Name of a file of logs → starts of windows → its rows in each."
+_Told = tuple[tuple[Any, ...], list[tuple[str, int, int]]]
+"Rows of `files` and `spans`."
 
 
 class Catalog:
@@ -140,8 +143,9 @@ class Catalog:
         told = self._database.execute("SELECT name FROM files WHERE part_id = ? AND kind = ?", (part_id, kind))
         known = {name for (name,) in told}
         self._drop(known - set(listed))
-        for name in sorted(set(listed) - known):
-            self._take(listed[name])
+        for row, spans in self._told([listed[name] for name in sorted(set(listed) - known)]):
+            self._database.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", row)
+            self._database.executemany("INSERT INTO spans VALUES (?, ?, ?)", spans)
         self._database.execute("INSERT OR REPLACE INTO folders VALUES (?, ?)", (folder, stamp))
 
     def _stamp(self, folder: str) -> int | None:
@@ -172,8 +176,16 @@ class Catalog:
         for table in ("files", "spans"):
             self._database.executemany(f"DELETE FROM {table} WHERE name = ?", ((name,) for name in names))
 
-    def _take(self, file: OtapFile) -> None:
-        self.opened += 1
+    def _told(self, files: list[OtapFile]) -> Iterator[_Told]:
+        """What files say of themselves, in their order."""
+        self.opened += len(files)
+        if self._spec.base.is_local or len(files) < 2:
+            yield from map(self._read, files)
+            return
+        with ThreadPoolExecutor(min(self._spec.concurrent_files, len(files)), "window-footers") as pool:
+            yield from pool.map(self._read, files)
+
+    def _read(self, file: OtapFile) -> _Told:
         starts: dict[int, int] = {}
         with opened(self._spec.base, file) as parquet, damage_told(self._spec.base, file):
             footer = footer_of(parquet.metadata, file.table)
@@ -182,9 +194,7 @@ class Catalog:
                 starts = self._starts(file, parquet.read(columns=held, use_threads=False))
         ranges = _ranges(footer, logs=file.table == "logs")
         row = (file.name, file.table, file.part_id, footer.ours, *(end for held in ranges for end in held))
-        self._database.execute("INSERT INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)", row)
-        spans = ((file.name, start, logs) for start, logs in starts.items())
-        self._database.executemany("INSERT INTO spans VALUES (?, ?, ?)", spans)
+        return row, [(file.name, start, logs) for start, logs in starts.items()]
 
     def _starts(self, file: OtapFile, table: pa.Table) -> dict[int, int]:
         columns = [filled(column.cast(pa.int64())) for column in table.columns]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from itertools import islice
@@ -25,8 +27,17 @@ Runner = Callable[[list[Unit]], Iterable[list[Done]]]
 
 
 def run_here(units: list[Unit]) -> Iterator[list[Done]]:
-    """One unit after the other, in this process."""
-    return map(run_unit, units)
+    """In this process, as many units at a time as windows may be under way."""
+    most = units[0].spec.concurrent_windows or os.cpu_count() or 1
+    if min(most, len(units)) == 1:
+        yield from map(run_unit, units)
+        return
+    with ThreadPoolExecutor(min(most, len(units)), "windows") as pool:
+        try:
+            yield from pool.map(run_unit, units)
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 @dataclass(frozen=True, slots=True)

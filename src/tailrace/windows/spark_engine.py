@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
+from itertools import islice
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 import sqlglot
@@ -17,6 +20,7 @@ import sqlglot
 from tailrace.core.errors import QueryError, one_line
 from tailrace.windows.data import ROW_BITS, file_number
 from tailrace.windows.files import OtapFile
+from tailrace.windows.limits import limited
 from tailrace.windows.schema import ATTRIBUTES, PART_ID, TABLES
 from tailrace.windows.sources import Source
 from tailrace.windows.spec import WindowSpec
@@ -41,10 +45,28 @@ _SCHEMAS = {"logs": _LOGS, **dict.fromkeys(ATTRIBUTES, f"parent_id BIGINT, key S
 
 
 def run_by_spark(spark: SparkSession, units: list[Unit]) -> Iterator[list[Done]]:
-    """Windows whose queries Spark answers one after the other; they are then finished in tasks, many at a time."""
-    session = spark.newSession()
-    staged = [replace(unit, windows=tuple(_staged(session, unit.spec, one) for one in unit.windows)) for unit in units]
-    return run_on_spark(spark, staged)
+    """Windows whose queries Spark answers, as many at a time as may be; they are then finished in tasks."""
+    spec = units[0].spec
+    windows = [wanted for unit in units for wanted in unit.windows]
+    most = min(spec.concurrent_windows or 1, len(windows))
+    sessions: SimpleQueue[SparkSession] = SimpleQueue()
+    for _ in range(most):
+        # Its views are those of one window.
+        sessions.put(spark.newSession())
+
+    def staged(wanted: Wanted) -> Wanted:
+        session = sessions.get()
+        try:
+            return _staged(session, spec, wanted)
+        finally:
+            sessions.put(session)
+
+    if most == 1:
+        found = iter([staged(wanted) for wanted in windows])
+    else:
+        with ThreadPoolExecutor(most, "windows") as pool:
+            found = iter(list(pool.map(staged, windows)))
+    return run_on_spark(spark, [replace(unit, windows=tuple(islice(found, len(unit.windows)))) for unit in units])
 
 
 def _staged(session: SparkSession, spec: WindowSpec, wanted: Wanted) -> Wanted:
@@ -52,6 +74,17 @@ def _staged(session: SparkSession, spec: WindowSpec, wanted: Wanted) -> Wanted:
         # Whose resource a log has is found by reading such files in their order: the task does that, and asks too.
         return wanted
     folder = f"{STAGED}/{uuid.uuid4().hex}-answer"
+    tag = f"window-{uuid.uuid4().hex}"
+    session.addTag(tag)
+    try:
+        with limited(lambda: session.interruptTag(tag), spec.query_timeout, label(wanted)):
+            _answered(session, spec, wanted, folder)
+    finally:
+        session.removeTag(tag)
+    return replace(wanted, answer=folder)
+
+
+def _answered(session: SparkSession, spec: WindowSpec, wanted: Wanted, folder: str) -> None:
     session.conf.set("spark.sql.shuffle.partitions", str(spec.target_partitions))
     register(session, spec, wanted)
     values = window_values(wanted.start, wanted.start + spec.temporal.granularity, spec.sample_size)
@@ -65,8 +98,7 @@ def _staged(session: SparkSession, spec: WindowSpec, wanted: Wanted) -> Wanted:
         if not type(error).__module__.startswith("pyspark.errors"):
             raise
         hint = 'DuckDB may answer it: engine = "duckdb"'
-        raise QueryError(one_line(error), code="query.failed", where=label(wanted), hint=hint) from None
-    return replace(wanted, answer=folder)
+        raise QueryError(one_line(error), code="query.failed", hint=hint) from None
 
 
 def register(session: SparkSession, spec: WindowSpec, wanted: Wanted) -> None:

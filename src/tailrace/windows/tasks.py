@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import pyarrow as pa
 
+from tailrace.core.errors import TailraceError
 from tailrace.windows.state import Done
 from tailrace.windows.unit import Unit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_SCHEMA = "number bigint, result binary, failure binary"
 
 
 def run_on_spark(spark: SparkSession, units: list[Unit]) -> Iterator[list[Done]]:
@@ -27,9 +30,19 @@ def run_on_spark(spark: SparkSession, units: list[Unit]) -> Iterator[list[Done]]
         pa.set_cpu_count(1)
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                done = msgspec.msgpack.encode(run_unit(pickle.loads(packed[number])))
-                yield pa.record_batch({"number": pa.array([number]), "result": pa.array([done], pa.binary())})
+                done = failure = None
+                try:
+                    done = msgspec.msgpack.encode(run_unit(pickle.loads(packed[number])))
+                except TailraceError as error:
+                    # Raised here, Spark would try again and then tell its own stacks.
+                    failure = pickle.dumps(error)
+                columns = [pa.array([number]), pa.array([done], pa.binary()), pa.array([failure], pa.binary())]
+                yield pa.record_batch(columns, names=["number", "result", "failure"])
+                if failure is not None:
+                    return
 
-    frame = spark.range(0, len(units), 1, len(units)).mapInArrow(work, "number bigint, result binary")
-    found = frame.toArrow().sort_by("number").column("result").to_pylist()
-    return map(msgspec.msgpack.Decoder(list[Done]).decode, found)
+    tasks = min(len(units), units[0].spec.concurrent_windows or len(units))
+    found = spark.range(0, len(units), 1, tasks).mapInArrow(work, _SCHEMA).toArrow().sort_by("number")
+    for failure in found["failure"].drop_null().to_pylist():
+        raise pickle.loads(failure)
+    return map(msgspec.msgpack.Decoder(list[Done]).decode, found["result"].to_pylist())

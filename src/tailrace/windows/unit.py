@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -43,19 +44,19 @@ def run_unit(unit: Unit) -> list[Done]:
     """Results are staged; nobody sees them before a segment names them."""
     spec = unit.spec
     query = _prepared(spec.query, spec.sample_size, replace(spec.sampling, counted=True))
-    reader = Reader(spec.base, keep_undated=spec.keep_undated)
-    found = []
-    for wanted in unit.windows:
-        began = time.perf_counter()
-        end = wanted.start + spec.temporal.granularity
-        parts = reader.parts(wanted.sources, wanted.start, end)
-        data = load(parts, wanted.start, end, keep_undated=spec.keep_undated)
-        if spec.strict and data.unresolved:
-            message = f"{data.unresolved} logs have no resource that is certain"
-            hint = 'write resource_resolution = "recover" to let them pass without one'
-            raise DataError(message, code="window.unresolved", where=label(wanted), hint=hint)
-        found.append(_answer(spec, wanted, data, query, began))
-    return found
+    with closing(Reader(spec.base, keep_undated=spec.keep_undated, at_once=spec.concurrent_files)) as reader:
+        return [_run(spec, wanted, reader, query) for wanted in unit.windows]
+
+
+def _run(spec: WindowSpec, wanted: Wanted, reader: Reader, query: Prepared) -> Done:
+    began = time.perf_counter()
+    end = wanted.start + spec.temporal.granularity
+    data = load(reader.parts(wanted.sources, wanted.start, end), wanted.start, end, keep_undated=spec.keep_undated)
+    if spec.strict and data.unresolved:
+        message = f"{data.unresolved} logs have no resource that is certain"
+        hint = 'write resource_resolution = "recover" to let them pass without one'
+        raise DataError(message, code="window.unresolved", where=label(wanted), hint=hint)
+    return _answer(spec, wanted, data, query, began)
 
 
 @lru_cache(maxsize=16)
