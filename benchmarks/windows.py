@@ -1,124 +1,55 @@
-"""Windows over OTAP tables, beside DuckDB and DataFusion with the equivalent SQL on the same files.
+"""Windows over OTAP tables, beside DuckDB and DataFusion with the equivalent SQL on the same files in the same run.
 
-    python benchmarks/windows.py --logs 10000000 --tiny 10000
+    python benchmarks/windows.py data --logs 10000000 --tiny 10000 --at /tmp/otap
+    python benchmarks/windows.py single batch tiny sampling codecs --at /tmp/otap
 
-Every log has six attributes. Parts: one warm window of a minute; a batch of windows, written as protobuf, beside DuckDB
-that runs the same windows one after the other and writes its rows; many windows of 500 logs, and what a window costs
-when ten or all of them are behind it; protobuf in and out on one core. Figures go to `benchmarks/results/windows.json`.
+Every log has six attributes. `single`: one warm window of a minute. `batch`: twenty windows in one run, beside DuckDB
+that runs them one after the other and writes its rows. `tiny`: many windows of 500 logs, and what the next one costs
+when ten or all of them are behind it. `sampling`: the sampler on Spark beside a grouped pandas function. `codecs`:
+protobuf in and out on one core. Each part puts its figures into `benchmarks/results/windows.json`; `data` makes the
+files, and is not measured.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import resource
 import shutil
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
+import report
 from tailrace.lake.place import LocalPlace
 from tailrace.pipeline.session import SessionOptions, session
 from tailrace.windows.ingest import read_stream
-from tailrace.windows.reading import read_parts
 from tailrace.windows.run import Places, Runner, WindowRun, run_here
 from tailrace.windows.sampling import Sampling
-from tailrace.windows.schema import ATTRS, LOGS, RESOURCE, SCOPE, Tables, fitted
 from tailrace.windows.spec import Temporal, WindowSpec
+from tailrace.windows.sql import rewritten
 from tailrace.windows.tasks import run_on_spark
 from tailrace.windows.to_proto import messages
-from tailrace.windows.writer import OtapWriter
+from windows_inputs import KEYS, MINUTE, START, tables, write
+from windows_sql import PASS, QUERIES, connected, fused, plain
 
-MINUTE = 60_000_000_000
-START = 1_790_000_040_000_000_000
-SERVICES = 20
-KEYS = ("http.method", "http.status_code", "user", "duration", "ok", "region")
-PASS = "SELECT * FROM log_attributes"
-FILTER = """SELECT la.* FROM log_attributes la JOIN logs l ON l.id = la.parent_id AND l._part_id = la._part_id
-WHERE l.severity_number >= 17"""
-SAMPLE = """WITH named AS (SELECT l.id, l._part_id, ra.str AS service FROM logs l JOIN resource_attributes ra
-    ON ra.parent_id = l.id AND ra._part_id = l._part_id AND ra.key = 'service.name'),
-drawn AS (SELECT service, _part_id, weighted_reservoir_sample(STRUCT(id, 1.0), 100) AS s
-    FROM named GROUP BY service, _part_id),
-chosen AS (SELECT _part_id, d.value.id AS id FROM drawn CROSS JOIN UNNEST(s) AS t(d))
-SELECT la.* FROM log_attributes la JOIN chosen c ON c.id = la.parent_id AND c._part_id = la._part_id"""
-QUERIES = {"pass-through": PASS, "filter": FILTER, "sampling": SAMPLE}
-TIMED = "l.time_unix_nano >= {moment}({start}) AND l.time_unix_nano < {moment}({end})"
-JOINED = f"SELECT a.* FROM log_attrs a JOIN logs l ON l.id = a.parent_id AND l._part_id = a._part_id WHERE {TIMED}"
-PLAIN = {
-    "pass-through": JOINED,
-    "filter": f"{JOINED} AND l.severity_number >= 17",
-    "sampling": f"""WITH named AS (SELECT l.id, l._part_id, r.str AS service FROM logs l JOIN resource_attrs r
-        ON r.parent_id = {{resource}} AND r._part_id = l._part_id AND r.key = 'service.name' WHERE {TIMED}),
-    chosen AS (SELECT _part_id, id FROM (SELECT *, row_number() OVER (PARTITION BY service, _part_id
-        ORDER BY md5(CAST(id AS VARCHAR))) AS n FROM named) WHERE n <= 100)
-    SELECT a.* FROM log_attrs a JOIN chosen c ON c.id = a.parent_id AND c._part_id = a._part_id""",
-}
+if TYPE_CHECKING:
+    import pandas as pd
+    from pyspark.sql import SparkSession
+
+WINDOW, TINY = 100_000, 500
+"Logs of a window."
+BATCH = 20
+Found = dict[str, Any]
 
 
-def tables(count: int, first: int, width: int) -> Tables:
-    """Logs spread evenly over a span of time, of as many resources as there are services."""
-    numbers = np.arange(count)
-    owners = numbers * SERVICES // count
-    struct = {
-        "resource": pa.StructArray.from_arrays(
-            [pa.array(owners, pa.uint32()), pa.nulls(count, pa.string()), pa.nulls(count, pa.uint32())],
-            fields=list(RESOURCE),
-        ),
-        "scope": pa.StructArray.from_arrays(
-            [pa.array(owners, pa.uint32()), pa.repeat("lib", count), pa.nulls(count, pa.string()),
-             pa.nulls(count, pa.uint32())], fields=list(SCOPE),
-        ),
-    }  # fmt: skip
-    logs = pa.table(
-        {
-            "id": pa.array(numbers, pa.uint32()),
-            **struct,
-            "time_unix_nano": pa.array(first + numbers * width // count).cast(pa.timestamp("ns")),
-            "severity_number": pa.array(np.where(numbers % 20 == 0, 17, 9), pa.int32()),
-        }
-    )
-    names = pa.table({"parent_id": np.arange(SERVICES), "key": ["service.name"] * SERVICES, "type": [1] * SERVICES,
-                      "str": [f"service {n}" for n in range(SERVICES)]})  # fmt: skip
-    resource_attrs = fitted(names, ATTRS)
-    return Tables(fitted(logs, LOGS), _attributes(count), resource_attrs, ATTRS.empty_table())
-
-
-def _attributes(count: int) -> pa.Table:
-    parents = np.repeat(np.arange(count), len(KEYS))
-    places = np.tile(np.arange(len(KEYS)), count)
-    types = np.array([1, 2, 1, 3, 4, 1])[places]
-    texts = pa.array([f"user {n}" for n in range(1_000)])
-    rows = pa.table(
-        {
-            "parent_id": parents,
-            "key": pa.array(KEYS).take(pa.array(places)),
-            "type": types,
-            "str": texts.take(pa.array(np.where(types == 1, parents % 1_000, 0), mask=types != 1)),
-            "int": pa.array(200 + parents % 300, mask=types != 2),
-            "double": pa.array(parents / 7, mask=types != 3),
-            "bool": pa.array(parents % 2 == 0, mask=types != 4),
-        }
-    )
-    return fitted(rows, ATTRS)
-
-
-def write(base: Path, windows: int, size: int, per_file: int) -> None:
-    with OtapWriter(LocalPlace(str(base)), rows_per_file=per_file) as writer:
-        for number in range(windows):
-            writer.write(tables(size, START + number * MINUTE, MINUTE))
-
-
-def spec_of(root: Path, name: str, query: str, form: str = "otlp_proto") -> WindowSpec:
+def spec_of(root: Path, base: Path, name: str, query: str, form: str = "otlp_proto") -> WindowSpec:
     return WindowSpec(
-        name=name, base=LocalPlace(str(root / "in")), out=LocalPlace(str(root / f"out-{name}")), form=form, query=query,
+        name=name, base=LocalPlace(str(base)), out=LocalPlace(str(root / f"out-{name}")), form=form, query=query,
         temporal=Temporal(MINUTE, 0), start_at="earliest", late_files="drop", keep_undated=True, sentinels=True,
         strict=False, unpartitioned=False, sampling=Sampling(), sample_size=100, batch_size=65_535, check_interval=30.0,
     )  # fmt: skip
@@ -127,102 +58,127 @@ def spec_of(root: Path, name: str, query: str, form: str = "otlp_proto") -> Wind
 def timed(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
-    return round(time.perf_counter() - began, 3)
+    return round(time.perf_counter() - began, 4)
 
 
-def plain(engine: str, name: str, number: int) -> str:
-    """The SQL that somebody would write who has but the files; both engines can prune by time."""
-    start = START + number * MINUTE
-    moment = "make_timestamp_ns" if engine == "duckdb" else "to_timestamp_nanos"
-    resource = "l.resource.id" if engine == "duckdb" else "l.resource['id']"
-    return PLAIN[name].format(start=start, end=start + MINUTE, moment=moment, resource=resource)
+def run_of(root: Path, spec: WindowSpec, runner: Runner) -> WindowRun:
+    return WindowRun(spec, Places(LocalPlace(str(root / f"state-{spec.name}"))), runner)
 
 
-def connected(root: Path) -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(config={"threads": 2})
-    for table in ("logs", "log_attrs", "resource_attrs"):
-        path = f"{root}/in/{table}/*/*.parquet"
-        connection.execute(f"CREATE VIEW {table} AS SELECT * FROM read_parquet('{path}', hive_partitioning = true)")
-    return connection
-
-
-def fused(root: Path) -> Any:
-    from datafusion import SessionConfig, SessionContext
-
-    context = SessionContext(SessionConfig().with_target_partitions(2))
-    for table in ("logs", "log_attrs", "resource_attrs"):
-        context.register_parquet(table, f"{root}/in/{table}/", table_partition_cols=[("_part_id", pa.string())])
-    return context
-
-
-def single(root: Path, runner: Runner, windows: int) -> dict[str, Any]:
-    """One warm window, the median of five; rows are written by all."""
-    connection, context = connected(root), fused(root)
-    found: dict[str, Any] = {}
+def single(root: Path, base: Path) -> Found:
+    """One warm window, the median of five after one that is not counted; rows are written by all."""
+    connection, context = connected(base), fused(base)
+    found: Found = {}
     for name, query in QUERIES.items():
-        spec = spec_of(root, name, query)
-        run = WindowRun(spec, Places(LocalPlace(str(root / f"state-{name}"))), runner)
+        run = run_of(root, spec_of(root, base, name, query), run_here)
         run.run(START + MINUTE)
-        ours, theirs, others = [], [], []
+        times: dict[str, list[float]] = {"tailrace": [], "duckdb": [], "datafusion": []}
         for number in range(1, 6):
-            ours.append(timed(lambda end=START + (number + 1) * MINUTE, run=run: run.run(end)))  # type: ignore[misc]
             copy = f"COPY ({plain('duckdb', name, number)}) TO '{root}/duckdb.parquet'"
-            theirs.append(timed(lambda copy=copy: connection.execute(copy)))  # type: ignore[misc]
-            text = plain("datafusion", name, number)
-            others.append(timed(lambda text=text: context.sql(text).collect()))  # type: ignore[misc]
-        median = {who: statistics.median(times) for who, times in
-                  (("tailrace", ours), ("duckdb", theirs), ("datafusion", others))}  # fmt: skip
-        found[name] = median | {"met": median["tailrace"] <= median["duckdb"] + 0.5}
-        found[name] |= {"batch": batch(root, runner, connection, name, query, min(windows, 20))}
-    return found
+            text, end = plain("datafusion", name, number), START + (number + 1) * MINUTE
+            times["tailrace"].append(timed(lambda end=end, run=run: run.run(end)))  # type: ignore[misc]
+            times["duckdb"].append(timed(lambda copy=copy: connection.execute(copy)))  # type: ignore[misc]
+            times["datafusion"].append(timed(lambda text=text: context.sql(text).collect()))  # type: ignore[misc]
+        found[name] = {who: statistics.median(several) for who, several in times.items()}
+        found[name]["met"] = found[name]["tailrace"] <= found[name]["duckdb"] + 0.5
+    return {"window": WINDOW, "queries": found, "largest_process_mb": largest()}
 
 
-def batch(
-    root: Path, runner: Runner, connection: duckdb.DuckDBPyConnection, name: str, query: str, windows: int
-) -> dict[str, Any]:
-    """Windows in one run, beside DuckDB doing them one after the other."""
-    spec = spec_of(root, f"batch-{name}", query, "parquet")
-    run = WindowRun(spec, Places(LocalPlace(str(root / f"state-batch-{name}"))), runner)
-    ours = timed(lambda: run.run(START + windows * MINUTE))
+def batch(root: Path, base: Path, spark: SparkSession) -> Found:
+    """Windows in one run, beside DuckDB doing them one after the other; both write Parquet."""
+    connection = connected(base)
+    found: Found = {}
+    for name, query in QUERIES.items():
+        spec = spec_of(root, base, f"batch-{name}", query, "parquet")
+        here = run_of(root, spec_of(root, base, f"here-{name}", query, "parquet"), run_here)
+        run = run_of(root, spec, lambda units: run_on_spark(spark, units))
+        run.run(START + MINUTE)
+        ours = timed(lambda run=run: run.run(START + (BATCH + 1) * MINUTE))  # type: ignore[misc]
+        threads = timed(lambda here=here: here.run(START + BATCH * MINUTE))  # type: ignore[misc]
 
-    def alone() -> None:
-        for number in range(windows):
-            connection.execute(f"COPY ({plain('duckdb', name, number)}) TO '{root}/duckdb-{number}.parquet'")
+        def alone(name: str = name) -> None:
+            for number in range(1, BATCH + 1):
+                connection.execute(f"COPY ({plain('duckdb', name, number)}) TO '{root}/duckdb-{number}.parquet'")
 
-    theirs = timed(alone)
-    rows = sum(done.rows for done in run.state.last.windows) if run.state.last else 0
-    return {"windows": windows, "tailrace": ours, "duckdb": theirs, "met": ours <= 2 * theirs, "rows": rows,
-            "rows a second": round(rows / ours)}  # fmt: skip
+        theirs = timed(alone)
+        rows = sum(done.rows for done in run.state.last.windows) if run.state.last else 0
+        found[name] = {
+            "tasks": ours, "threads": threads, "duckdb": theirs, "met": min(ours, threads) <= 2 * theirs,
+            "rows": rows, "rows_a_second": round(rows / min(ours, threads)),
+            "windows_a_second": round(BATCH / min(ours, threads), 2),
+        }  # fmt: skip
+        shutil.rmtree(root / f"out-batch-{name}")
+        shutil.rmtree(root / f"out-here-{name}")
+    return {"windows": BATCH, "window": WINDOW, "queries": found, "largest_process_mb": largest()}
 
 
-def tiny(root: Path, runner: Runner, windows: int) -> dict[str, Any]:
+def tiny(root: Path, base: Path, spark: SparkSession) -> Found:
     """Many small windows, and what the next one costs early and late."""
-    write(root / "in", windows + 20, 500, 500 * 20)
-    spec = spec_of(root, "tiny", PASS)
-    places = Places(LocalPlace(str(root / "state-tiny")))
-    WindowRun(spec, places, run_here).run(START + 10 * MINUTE)
-    early = [timed(lambda n=n: WindowRun(spec, places, run_here).run(START + (11 + n) * MINUTE)) for n in range(5)]  # type: ignore[misc]
-    whole = timed(lambda: WindowRun(spec, places, runner).run(START + windows * MINUTE))
-    late = [timed(lambda n=n: WindowRun(spec, places, run_here).run(START + (windows + 1 + n) * MINUTE))  # type: ignore[misc]
-            for n in range(5)]  # fmt: skip
-    per = whole / (windows - 15)
-    return {"windows": windows, "seconds": whole, "seconds a window": round(per, 4), "met": per * 10_000 <= 300,
-            "one window, early": statistics.median(early), "one window, late": statistics.median(late)}  # fmt: skip
+    windows = sum(1 for _ in (base / "logs").rglob("*.parquet")) * 20 - 20
+    spec = spec_of(root, base, "tiny", PASS)
+
+    def one(end: int) -> float:
+        return timed(lambda: run_of(root, spec, run_here).run(START + end * MINUTE))
+
+    run_of(root, spec, run_here).run(START + 10 * MINUTE)
+    early = [one(11 + n) for n in range(5)]
+    whole = timed(lambda: run_of(root, spec, lambda units: run_on_spark(spark, units)).run(START + windows * MINUTE))
+    late = [one(windows + 1 + n) for n in range(5)]
+    each = whole / (windows - 15)
+    return {
+        "windows": windows, "window": TINY, "seconds": whole, "seconds_a_window": round(each, 5),
+        "met": each * 10_000 <= 300, "one_early": statistics.median(early), "one_late": statistics.median(late),
+        "largest_process_mb": largest(),
+    }  # fmt: skip
 
 
-def codecs(count: int) -> dict[str, Any]:
-    """Protobuf on one core."""
+def sampling(rows: int, spark: SparkSession) -> Found:
+    """The k smallest ranks of twenty groups: the sampler in Spark's SQL, and a function over groups in pandas."""
+    size, own = 100, spark.newSession()
+    own.conf.set("spark.sql.shuffle.partitions", "4")
+    items = own.range(0, rows, 1, 4).selectExpr("id", "CAST(id % 20 AS STRING) AS _part_id", "1.0D + id % 7 AS w")
+    items.createOrReplaceTempView("items")
+    query = f"SELECT _part_id, weighted_reservoir_sample(STRUCT(id, w), {size}) AS s FROM items GROUP BY _part_id"
+
+    def drawn(frame: pd.DataFrame) -> pd.DataFrame:
+        import pandas
+
+        ranks = np.random.default_rng(0).random(len(frame)) / frame["w"].to_numpy()
+        kept = np.argpartition(ranks, size)[: size + 1]
+        chosen = frame.iloc[kept[np.argsort(ranks[kept])][:size]]
+        adjusted = np.maximum(chosen["w"].to_numpy(), 1 / ranks[kept].max())
+        return pandas.DataFrame({"_part_id": chosen["_part_id"], "id": chosen["id"], "adjusted": adjusted})
+
+    def natively() -> None:
+        assert len(own.sql(rewritten(query, "spark", {})).toArrow()) == 20
+
+    def by_pandas() -> None:
+        schema = "_part_id string, id bigint, adjusted double"
+        assert len(own.table("items").groupBy("_part_id").applyInPandas(drawn, schema).toArrow()) == 20 * size
+
+    seconds = {}
+    for name, work in (("native", natively), ("pandas", by_pandas)):
+        work()
+        seconds[name] = statistics.median(timed(work) for _ in range(3))
+    ratio = round(seconds["pandas"] / seconds["native"], 2)
+    return {"rows": rows, **seconds, "ratio": ratio, "met": ratio >= 3}
+
+
+def codecs(count: int) -> Found:
+    """Protobuf on one core: CPU seconds, the median of five."""
     pa.set_cpu_count(1)
-    body = b"".join(messages(tables(count, START, MINUTE)))
-    began = time.process_time()
-    read = [found.tables for found in read_stream(_Whole(body))]
-    into = time.process_time() - began
-    began = time.process_time()
-    for one in read:
-        for _ in messages(one):
-            pass
-    out = time.process_time() - began
-    return {"logs": count, "in a second": round(count / into), "out a second": round(count / out)}
+    made = tables(count, START, MINUTE)
+    body = b"".join(messages(made))
+    into, out = [], []
+    for _ in range(5):
+        began = time.process_time()
+        assert sum(len(found.tables.logs) for found in read_stream(_Whole(body))) == count
+        into.append(time.process_time() - began)
+        began = time.process_time()
+        assert sum(map(len, messages(made))) == len(body)
+        out.append(time.process_time() - began)
+    rates = {name: round(count / statistics.median(several)) for name, several in (("in", into), ("out", out))}
+    return {"logs": count, "bytes": len(body), **rates, "met": min(rates.values()) >= 200_000}
 
 
 class _Whole:
@@ -237,35 +193,48 @@ class _Whole:
         yield self._body
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--logs", type=int, default=10_000_000)
-    parser.add_argument("--tiny", type=int, default=10_000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "windows.json")
-    options = parser.parse_args()
-    root = Path(tempfile.mkdtemp(prefix="windows-"))
-    size = 100_000
-    windows = max(options.logs // size, 6)
+def largest() -> int:
+    """Resident memory of the largest process so far, in MB."""
+    return max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)) // 1024
+
+
+def measure(part: str, at: Path, rows: int) -> Found:
+    root = at / f"run-{part}"
+    shutil.rmtree(root, ignore_errors=True)
+    root.mkdir(parents=True)
     try:
-        found: dict[str, Any] = {"codecs": codecs(200_000)}
-        write(root / "in", windows, size, 1_000_000)
+        if part == "single":
+            return single(root, at / "large")
+        if part == "codecs":
+            return codecs(200_000)
         with session(SessionOptions(master="local[2]", home=root / "home")) as spark:
-
-            def runner(units: list[Any]) -> Any:
-                return run_on_spark(spark, units) if len(units) > 1 else run_here(units)
-
-            runner([])
-            found["windows"] = single(root, runner, windows)
-            (root / "tiny").mkdir()
-            found["tiny"] = tiny(root / "tiny", runner, options.tiny)
-        found["logs"], found["attributes"] = windows * size, windows * size * len(KEYS)
-        peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-        found["largest process, MB"] = peak // 1024
-        assert sum(1 for _ in read_parts(LocalPlace(str(root / "in")))) > 0
+            if part == "sampling":
+                return sampling(rows, spark)
+            return batch(root, at / "large", spark) if part == "batch" else tiny(root, at / "tiny", spark)
     finally:
         shutil.rmtree(root, ignore_errors=True)
-    print(json.dumps(found, indent=2))
-    options.out.write_text(json.dumps(found, indent=2) + "\n")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="+", choices=("data", "single", "batch", "tiny", "sampling", "codecs"))
+    parser.add_argument("--logs", type=int, default=10_000_000)
+    parser.add_argument("--tiny", type=int, default=10_000)
+    parser.add_argument("--rows", type=int, default=5_000_000, help="of `sampling`")
+    parser.add_argument("--at", type=Path, default=Path("/tmp/tailrace-windows"))
+    options = parser.parse_args()
+    for part in options.parts:
+        if part == "data":
+            shutil.rmtree(options.at, ignore_errors=True)
+            write(options.at / "large", max(options.logs // WINDOW, BATCH + 1), WINDOW, 1_000_000)
+            write(options.at / "tiny", options.tiny + 20, TINY, TINY * 20)
+            continue
+        found = measure(part, options.at, options.rows) | {"part": part, "commit": report.commit()}
+        if part in ("single", "batch"):
+            found["logs"] = options.logs
+            found["attributes"] = options.logs * len(KEYS)
+        print(found)
+        report.keep_named("windows", "part", [found])
 
 
 if __name__ == "__main__":

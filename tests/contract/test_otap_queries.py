@@ -182,7 +182,7 @@ def test_a35_one_count_per_log_and_the_counts_add_up(tmp_path: Path) -> None:
         found = answered(connection, rewritten(query, "duckdb", window_values(START, START + MINUTE, 50)))
         tables = selected(connection, found, data)
         service = connection.execute(
-            "select r.row, a.str from window_rows r join resource_attributes a on a.parent_id = r.id"
+            "select r.row, a.str from selected r join resource_attributes a on a.parent_id = r.id"
         ).fetchall()
     rows = tables.log_attrs.to_pylist()
     told_counts = Counter(row["parent_id"] for row in rows if row["key"] == "sampling.adjusted_count")

@@ -25,20 +25,20 @@ RESULT = "result"
 _ANSWER = pa.table({PART_ID: pa.array([], pa.string()), "parent_id": pa.array([], pa.int64())})
 
 
-_IDLE: dict[tuple[bool, int | None], list[duckdb.DuckDBPyConnection]] = {}
+_IDLE: dict[tuple[bool, int | None, int], list[duckdb.DuckDBPyConnection]] = {}
 "Connections that no window uses just now, by what they were made with."
 
 
 @contextmanager
 def opened(
-    data: WindowData, *, sentinels: bool = True, memory: int | None = None
+    data: WindowData, *, sentinels: bool = True, memory: int | None = None, threads: int = 1
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database of the window alone: nothing else can be read or written from SQL. `memory` is in bytes."""
-    idle = _IDLE.setdefault((sentinels, memory), [])
+    idle = _IDLE.setdefault((sentinels, memory, threads), [])
     try:
         connection = idle.pop()
     except IndexError:
-        connection = _connection(sentinels, memory)
+        connection = _connection(sentinels, memory, threads)
     for name in TABLES:
         connection.register(f"{name}_rows", getattr(data, name))
     try:
@@ -50,9 +50,9 @@ def opened(
         idle.append(connection)
 
 
-def _connection(sentinels: bool, memory: int | None) -> duckdb.DuckDBPyConnection:
+def _connection(sentinels: bool, memory: int | None, threads: int) -> duckdb.DuckDBPyConnection:
     """One for many windows, one after the other: to make one, with its views, takes longer than a small window."""
-    config: dict[str, str | bool | int] = {"threads": 1, "enable_external_access": False}
+    config: dict[str, str | bool | int | float | list[str]] = {"threads": threads, "enable_external_access": False}
     # DuckDB's own choice is the working directory; it makes this one when it needs it, and takes it away.
     config["temp_directory"] = f"{tempfile.gettempdir()}/tailrace-window-{uuid.uuid4().hex}"
     if memory is not None:

@@ -8,14 +8,17 @@ from them take their place or are added.
 from __future__ import annotations
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.windows.data import WindowData
 from tailrace.windows.engine import RESULT, rows_of
+from tailrace.windows.reading import Ids
 from tailrace.windows.schema import ATTRS, PART_ID, VALUE_FIELDS, Tables
 
 _VALUES = tuple(field.name for field in VALUE_FIELDS[1:])
+_NO_ID = -(2**63)
 _TYPE_OF = {"str": 1, "int": 2, "double": 3, "bool": 4, "ser": 5, "bytes": 7}
 _CASTS = {
     "type": "UTINYINT", "str": "VARCHAR", "int": "BIGINT", "double": "DOUBLE", "bool": "BOOLEAN", "bytes": "BLOB",
@@ -35,24 +38,68 @@ def selected(
     connection: duckdb.DuckDBPyConnection, answer: pa.Table, data: WindowData, *, count_as_double: bool = False
 ) -> Tables:
     """The logs that an answer selects, whole; the answer is a table of the connection."""
-    rows = pa.table({PART_ID: data.logs[PART_ID], "id": data.logs["id"], "row": data.source.logs["id"]})
-    connection.register("window_rows", rows)
-    connection.execute(
-        f"""CREATE OR REPLACE TEMP TABLE selected AS SELECT r._part_id, r.id, r.row FROM window_rows AS r
-        WHERE EXISTS (FROM {RESULT} AS a WHERE a._part_id = r._part_id AND a.parent_id = r.id)"""
-    )
-    order = rows_of(connection, "SELECT row FROM selected ORDER BY row")
-    chosen = data.source.logs.take(order["row"])
+    found = _rows(answer, data)
+    marked = np.zeros(len(data.logs), bool)
+    marked[found[found >= 0]] = True
+    order = np.flatnonzero(marked)
     names = set(answer.column_names)
-    whole = {"key", "type", *_VALUES} <= names
-    query = _WHOLE if whole else _overlaid(names)
-    if count_as_double:
-        query = f"SELECT * REPLACE ({_AS_DOUBLE}) FROM ({query})"
-    attributes = rows_of(connection, query)
-    return Tables(chosen, _attributes(attributes), data.source.resource_attrs, data.source.scope_attrs)
+    if {"key", "type", *_VALUES} <= names and not count_as_double:
+        attributes = _given(answer, found)
+    else:
+        chosen = {"id": data.logs["id"].take(pa.array(order)), "row": pa.array(order)}
+        connection.register("selected", pa.table({PART_ID: data.logs[PART_ID].take(pa.array(order)), **chosen}))
+        query = _WHOLE if {"key", "type", *_VALUES} <= names else _overlaid(names)
+        if count_as_double:
+            query = f"SELECT * REPLACE ({_AS_DOUBLE}) FROM ({query})"
+        attributes = _ordered(rows_of(connection, query))
+    logs = data.source.logs if len(order) == len(marked) else data.source.logs.take(pa.array(order))
+    return Tables(logs, attributes, data.source.resource_attrs, data.source.scope_attrs)
 
 
-def _attributes(found: pa.Table) -> pa.Table:
+def _rows(answer: pa.Table, data: WindowData) -> Ids:
+    """Which of the window's logs each row of an answer is about; -1 for none."""
+    of_logs, of_answer = _parts(data.logs[PART_ID], answer[PART_ID])
+    ids, parents = _ids(data.logs["id"]), _ids(answer["parent_id"])
+    found = np.full(len(answer), -1, np.int64)
+    for part in np.unique(of_logs):
+        own = np.flatnonzero(of_logs == part)
+        asked = np.flatnonzero(of_answer == part)
+        held, wanted = ids[own], parents[asked]
+        order = np.argsort(held, kind="stable")
+        places = np.searchsorted(held, wanted, sorter=order)
+        inside = places < len(held)
+        rows = order[places[inside]]
+        inside[inside] = held[rows] == wanted[inside]
+        found[asked[inside]] = own[order[places[inside]]]
+    return found
+
+
+def _parts(of_logs: pa.ChunkedArray, of_answer: pa.ChunkedArray) -> tuple[Ids, Ids]:
+    """Partitions as numbers; -1 for one that the window does not have."""
+    coded = of_logs.combine_chunks().dictionary_encode()
+    there = pc.index_in(of_answer.cast(pa.string()), value_set=coded.dictionary).fill_null(-1)
+    return coded.indices.to_numpy().astype(np.int64), there.to_numpy().astype(np.int64)
+
+
+def _ids(ids: pa.ChunkedArray) -> Ids:
+    """As whole numbers; what is none is the id of no log."""
+    found: Ids = ids.cast(pa.int64()).fill_null(_NO_ID).to_numpy()
+    return found
+
+
+def _given(answer: pa.Table, rows: Ids) -> pa.Table:
+    """The attributes that an answer itself is."""
+    wanted = (rows >= 0) & answer["key"].is_valid().to_numpy()
+    columns = [answer[field.name].cast(field.type) for field in list(ATTRS)[1:]]
+    table = pa.table([pa.array(rows.clip(0), pa.uint32()), *columns], schema=ATTRS)
+    if not wanted.all():
+        table, rows = table.filter(pa.array(wanted)), rows[wanted]
+    if (rows[1:] < rows[:-1]).any():
+        table = table.take(pa.array(np.argsort(rows, kind="stable")))
+    return table
+
+
+def _ordered(found: pa.Table) -> pa.Table:
     typed = pa.table([found[field.name].cast(field.type) for field in ATTRS], schema=ATTRS)
     return typed.take(pc.sort_indices(typed["parent_id"]))
 

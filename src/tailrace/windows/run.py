@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from tailrace.core.errors import DataError
@@ -28,9 +28,10 @@ Runner = Callable[[list[Unit]], Iterable[list[Done]]]
 
 def run_here(units: list[Unit]) -> Iterator[list[Done]]:
     """In this process, as many units at a time as windows may be under way."""
-    most = units[0].spec.concurrent_windows or os.cpu_count() or 1
+    cores = os.cpu_count() or 1
+    most = units[0].spec.concurrent_windows or cores
     if min(most, len(units)) == 1:
-        yield from map(run_unit, units)
+        yield from (run_unit(replace(unit, threads=cores)) for unit in units)
         return
     with ThreadPoolExecutor(min(most, len(units)), "windows") as pool:
         try:

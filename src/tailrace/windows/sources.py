@@ -22,7 +22,8 @@ _KEPT = 8
 "Tables that a reader remembers: windows that follow each other often share them."
 _LEFT_OPEN = 32
 "Files that a reader leaves open for the next window."
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class Unit:
 
     spec: WindowSpec
     windows: tuple[Wanted, ...]
+    threads: int = 1
+    "Those of one window: more than one where no other is under way."
 
 
 def run_unit(unit: Unit) -> list[Done]:
@@ -45,18 +47,18 @@ def run_unit(unit: Unit) -> list[Done]:
     spec = unit.spec
     query = _prepared(spec.query, spec.sample_size, replace(spec.sampling, counted=True))
     with closing(Reader(spec.base, keep_undated=spec.keep_undated, at_once=spec.concurrent_files)) as reader:
-        return [_run(spec, wanted, reader, query) for wanted in unit.windows]
+        return [_run(unit, wanted, reader, query) for wanted in unit.windows]
 
 
-def _run(spec: WindowSpec, wanted: Wanted, reader: Reader, query: Prepared) -> Done:
-    began = time.perf_counter()
+def _run(unit: Unit, wanted: Wanted, reader: Reader, query: Prepared) -> Done:
+    spec, began = unit.spec, time.perf_counter()
     end = wanted.start + spec.temporal.granularity
     data = load(reader.parts(wanted.sources, wanted.start, end), wanted.start, end, keep_undated=spec.keep_undated)
     if spec.strict and data.unresolved:
         message = f"{data.unresolved} logs have no resource that is certain"
         hint = 'write resource_resolution = "recover" to let them pass without one'
         raise DataError(message, code="window.unresolved", where=label(wanted), hint=hint)
-    return _answer(spec, wanted, data, query, began)
+    return _answer(unit, wanted, data, query, began)
 
 
 @lru_cache(maxsize=16)
@@ -65,12 +67,13 @@ def _prepared(query: str, sample_size: int, sampling: Sampling) -> Prepared:
     return Prepared(query, "duckdb", sample_size, sampling)
 
 
-def _answer(spec: WindowSpec, wanted: Wanted, data: WindowData, query: Prepared, began: float) -> Done:
+def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, began: float) -> Done:
+    spec = unit.spec
     end = wanted.start + spec.temporal.granularity
     written = Staged(spec, label(wanted))
     chosen = 0
     with (
-        opened(data, sentinels=spec.sentinels, memory=spec.memory_limit) as connection,
+        opened(data, sentinels=spec.sentinels, memory=spec.memory_limit, threads=unit.threads) as connection,
         limited(connection.interrupt, spec.query_timeout, label(wanted)),
     ):
         invalid_weights(connection)  # those of one that failed are not ours
