@@ -37,7 +37,7 @@ bench: $(BENCH) ## Benchmarks against DuckDB, ClickHouse, Spark and Polars → b
 	$(BIN)/python benchmarks/year.py
 	$(BIN)/python benchmarks/formats.py
 	$(BIN)/python benchmarks/table_costs.py
-	$(BIN)/python benchmarks/windows.py
+	$(BIN)/python benchmarks/windows.py data single codecs sampling tiny batch
 
 docs: $(DEV) ## Write the generated parts of docs/ anew
 	$(BIN)/python docs/generate.py

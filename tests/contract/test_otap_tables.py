@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import threading
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from otaprotations import rotated
 from otaptables import simple, tables_of, told_by_tables, write
 from otlprequests import (
     Told,
@@ -21,9 +21,9 @@ from upstreamfiles import Exporter
 
 from tailrace.core.errors import DataError
 from tailrace.lake.place import LocalPlace
-from tailrace.windows.files import list_table, new_name
+from tailrace.windows.files import new_name
 from tailrace.windows.reading import read_parts
-from tailrace.windows.schema import ATTRIBUTES, ATTRS, LOGS, TABLES
+from tailrace.windows.schema import ATTRS, LOGS, TABLES
 from tailrace.windows.writer import OtapWriter
 
 
@@ -88,29 +88,9 @@ def test_a10_attributes_are_found_by_id_not_by_name_or_time(tmp_path: Path) -> N
 
 
 def test_a11_whoever_sees_logs_sees_their_attributes(tmp_path: Path) -> None:
-    """A writer rotates its files while a reader reads: no log is ever without its attributes."""
-    rotations = 250
-    tables = tables_of(simple("shop", ["a"]))
-    ended = threading.Event()
-
-    def rotate() -> None:
-        with OtapWriter(LocalPlace(str(tmp_path)), rows_per_file=1) as writer:
-            for _ in range(rotations):
-                writer.write(tables)
-        ended.set()
-
-    writer = threading.Thread(target=rotate)
-    writer.start()
-    looks = 0
-    while not ended.is_set():
-        logs = sum(1 for _ in list_table(LocalPlace(str(tmp_path)), "logs"))
-        for name in ATTRIBUTES:
-            assert sum(1 for _ in list_table(LocalPlace(str(tmp_path)), name)) >= logs
-        looks += 1
-    writer.join()
-    assert looks > 1
-    told = told_by_tables(tmp_path)
-    assert list(told.values()) == [rotations]
+    """A writer rotates its files while a reader reads; a thousand rotations are in tests/long."""
+    assert rotated(tmp_path, rotations=100) > 1
+    assert list(told_by_tables(tmp_path).values()) == [100]
 
 
 @pytest.mark.parametrize("resources", [1, 2, 4])
