@@ -10,7 +10,7 @@ from tailrace.core import ConfigError, Layout
 from tailrace.core.errors import PatternError
 from tailrace.core.registry import nearest
 from tailrace.formats.layout_apache import apache_field, joined_times
-from tailrace.formats.layout_names import NGINX, NGINX_FAMILIES, VPC, VPC_RENAMES, nginx_kind
+from tailrace.formats.layout_names import NGINX, NGINX_FAMILIES, VPC, VPC_NUMBERS, VPC_RENAMES, nginx_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Field:
     name: str
     kind: str = "bare"
     """`bare`; `list` (bare, or several with `, ` between); `address` (a list that is null only where nothing else
-    fits); `spaced` (may hold blanks); `quoted`; `bracketed`."""
+    fits); `digits` (a number or `-`, where a line has more words than the layout); `spaced` (may hold blanks);
+    `quoted`; `bracketed`."""
     optional: bool = False
     "May be missing together with the blank before it."
     time: str | None = None
@@ -113,7 +114,7 @@ def _vpc(text: str) -> Iterator[Token]:
     for place, name in enumerate(names):
         if place:
             yield Literal(" ")
-        yield Field(_vpc_name(name))
+        yield Field(_vpc_name(name), "digits" if name in VPC_NUMBERS else "bare")
 
 
 def _vpc_name(word: str) -> str:

@@ -48,6 +48,8 @@ _VPC = """
     packets-lost-no-route packets-lost-blackhole packets-lost-mtu-exceeded packets-lost-ttl-expired
 """
 VPC = frozenset(_VPC.split())
+VPC_NUMBERS = frozenset({"version", "srcport", "dstport", "protocol", "packets", "bytes", "start", "end"})
+"They tell fields that were not asked for, behind those that were, from another list of fields."
 VPC_RENAMES = {
     "srcaddr": "src_addr",
     "dstaddr": "dst_addr",

@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 from tailrace.formats.dialects import Field, Literal, Token
 from tailrace.formats.fit import REST, Texts
 
-_STRICT = {"quoted": r'"(?P<{}>(?:[^"\\]|\\.)*)"', "bracketed": r"\[(?P<{}>[^\]]*)\]"}
-_LOOSE = {"quoted": r'"(?P<{}>.*?)"', "bracketed": r"\[(?P<{}>.*?)\]"}
+_STRICT = {"quoted": r'(?:"(?P<{0}>(?:[^"\\]|\\.)*)"|(?P<{0}dash>-))', "bracketed": r"\[(?P<{}>[^\]]*)\]"}
+_LOOSE = {"quoted": r'(?:"(?P<{0}>.*?)"|(?P<{0}dash>-))', "bracketed": r"\[(?P<{}>.*?)\]"}
 _LIST = r"(?P<{}>[^ ]*(?:(?:, | : )[^ ]+)*)"
 _STRICT |= {"list": _LIST, "address": r"(?P<{}>[^ -][^ ]*(?:, [^ ]+)*)"}
 _LOOSE |= {"list": _LIST, "address": r"(?P<{}>[^ ]*(?:, [^ ]+)*)"}
@@ -36,6 +36,7 @@ class LinePattern:
             tokens = tuple(replace(t, optional=False) if isinstance(t, Field) else t for t in tokens)
         self.fields = [token for token in tokens if isinstance(token, Field)]
         self.bare = r'(?P<{}>[^ "]*)' if whole else "(?P<{}>[^ ]*)"
+        self.digits = r"(?P<{}>\d+|-)" if surplus else self.bare
         written = "".join(self._pieces(tokens, strict))
         self.surplus = surplus
         self.text = f"(?s)^{written}" + ("(?P<o> (?P<r>.*))$" if surplus else "$")
@@ -49,7 +50,8 @@ class LinePattern:
                 optional = isinstance(after, Field) and after.optional
                 pieces.append(re.escape(token.text[:-1] if optional else token.text))
                 continue
-            value = _value(token, tokens[place + 1 :], strict, self.bare).format(f"f{number}")
+            bare = self.digits if token.kind == "digits" else self.bare
+            value = _value(token, tokens[place + 1 :], strict, bare).format(f"f{number}")
             # The blank is captured with an optional field: a group that did not match is '' in RE2's answer.
             pieces.append(f"(?P<o{number}> {value})?" if token.optional else value)
             number += 1
@@ -63,6 +65,8 @@ class LinePattern:
         fields: Texts = {}
         for number, field in enumerate(self.fields):
             values = found.field(f"f{number}")
+            if field.kind == "quoted":  # some writers leave the quotes out where there is nothing
+                values = pc.if_else(pc.equal(found.field(f"f{number}dash"), "-"), "-", values)
             fields[field.name] = _present(values, found.field(f"o{number}")) if field.optional else values
         if self.surplus:
             fields[REST] = _present(found.field("r"), found.field("r"))

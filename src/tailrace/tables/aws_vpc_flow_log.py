@@ -2,9 +2,26 @@
 
 from tailrace.core import Common, Layout, Parquet, Preset, Table, col
 
+TRANSIT = (
+    "version resource-type account-id tgw-id tgw-attachment-id tgw-src-vpc-account-id tgw-dst-vpc-account-id "
+    "tgw-src-vpc-id tgw-dst-vpc-id tgw-src-subnet-id tgw-dst-subnet-id tgw-src-eni tgw-dst-eni tgw-src-az-id "
+    "tgw-dst-az-id tgw-pair-attachment-id srcaddr dstaddr srcport dstport protocol packets bytes start end log-status "
+    "type packets-lost-no-route packets-lost-blackhole packets-lost-mtu-exceeded packets-lost-ttl-expired tcp-flags "
+    "region flow-direction pkt-src-aws-service pkt-dst-aws-service"
+)
+FIELDS = (
+    "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status "
+    "vpc-id subnet-id instance-id tcp-flags type pkt-srcaddr pkt-dstaddr region az-id sublocation-type sublocation-id "
+    "pkt-src-aws-service pkt-dst-aws-service flow-direction traffic-path ecs-cluster-arn ecs-cluster-name "
+    "ecs-container-instance-arn ecs-container-instance-id ecs-container-id ecs-second-container-id ecs-service-name "
+    "ecs-task-definition-arn ecs-task-arn ecs-task-id reject-reason"
+).split()
+# Lines from CloudWatch have no header: all fields of a version stand in the order in which AWS lists them.
+WIDTHS = {2: 14, 5: 29, 7: 39, 8: 40}
+VERSIONS = [" ".join(FIELDS[:width]) for width in WIDTHS.values()]
 DEFAULT = Layout(
-    "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action "
-    "log-status",
+    VERSIONS[0],
+    also=(*VERSIONS[1:], TRANSIT),
     dialect="vpc",
     header=r"[a-z]+(?:-[a-z0-9]+)*(?: [a-z0-9]+(?:-[a-z0-9]+)*)+",
 )
@@ -28,7 +45,7 @@ TABLE = Table(
     null="-",
     format=DEFAULT,
     presets=(
-        Preset("default", DEFAULT, "The fields of version 2."),
+        Preset("default", DEFAULT, "A header, or all fields of a version or of a transit gateway."),
         Preset("parquet", PARQUET, "Delivery as Parquet files, any fields."),
     ),
     columns=(

@@ -132,7 +132,7 @@ def test_apache_unknown() -> None:
 
 
 def test_vpc() -> None:
-    want = (Field("version"), Literal(" "), Field("src_addr"), Literal(" "), Field("vpc_id"))
+    want = (Field("version", "digits"), Literal(" "), Field("src_addr"), Literal(" "), Field("vpc_id"))
     assert parse_layout(Layout("version srcaddr vpc-id", "vpc")) == want
     assert parse_layout(Layout("${version} ${srcaddr} ${vpc-id}", "vpc")) == want
     with pytest.raises(ConfigError, match="vpcid"):

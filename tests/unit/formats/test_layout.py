@@ -78,6 +78,12 @@ def test_odd_agents_are_kept_as_sent(agent: str) -> None:
     assert all("extra" not in row for row in rows)
 
 
+def test_a_quoted_field_may_be_a_bare_dash() -> None:
+    bare = GOOD.replace(b'"-" "Mozilla/5.0 (X11)"', b"- -")
+    without = {name: value for name, value in GOOD_ROW.items() if name != "http_user_agent"}
+    assert read(NGINX, GOOD + bare).rows == [GOOD_ROW | {"at": 0}, without | {"at": len(GOOD)}]
+
+
 def test_a_return_inside_a_line_is_data() -> None:
     rows = read(NGINX, GOOD + line(agent="a\rb") + GOOD).rows
     assert [row["http_user_agent"] for row in rows][1] == "a\rb"

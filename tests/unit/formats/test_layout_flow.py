@@ -56,6 +56,32 @@ def test_headers_rule_until_the_next_one() -> None:
     assert result.skipped == 3
 
 
+def test_lines_without_a_header_have_all_fields_of_a_version_or_of_a_transit_gateway() -> None:
+    fifth = b"vpc-1 subnet-1 i-1 18 IPv4 10.0.0.1 10.0.0.2 eu-west-1 euw1-az1 - - S3 - egress 8"
+    tasks = b"arn:c c arn:i i d1 d2 shop arn:def arn:task task"
+    transit = b"6 TransitGateway 123 tgw-1 att-1 123 456 vpc-1 vpc-2 sub-1 sub-2 eni-1 eni-2 az-1 az-2 att-2 10.0.0.1 "
+    transit += b"10.0.0.2 443 50000 6 10 4000 1600000000 1600000060 OK IPv4 1 2 3 4 18 eu-west-1 ingress - -"
+    flow = FLOW.strip()
+    data = b"\n".join([flow + b" " + fifth, b" ".join([flow, fifth, tasks]), b" ".join([flow, fifth, tasks, b"BPA"])])
+    result = read(VPC, data + b"\n" + transit + b"\n")
+    assert [row.get("extra") for row in result.rows] == [None] * 4
+    assert [(row.get("vpc_id"), row.get("traffic_path")) for row in result.rows[:3]] == [("vpc-1", 8)] * 3
+    assert [(r.get("ecs_task_definition_arn"), r.get("reject_reason")) for r in result.rows[:3]] == [
+        (None, None), ("arn:def", None), ("arn:def", "BPA")
+    ]  # fmt: skip
+    last = result.rows[3]
+    assert (last["tgw_id"], last["dst_addr"], last["packets_lost_ttl_expired"]) == ("tgw-1", "10.0.0.2", 4)
+    assert last["start_time"] == datetime(2020, 9, 13, 12, 26, 40)
+
+
+def test_another_list_of_fields_is_no_surplus() -> None:
+    more = FLOW.replace(b" OK", b" OK vpc-1 subnet-1")
+    other = b"3 vpc-1 subnet-1 i-1 eni-1 123 IPv4 10.0.0.1 10.0.0.2 43416 5001 10.0.0.1 10.0.0.2 6 568 ACCEPT OK\n"
+    result = read(VPC, more + other)
+    assert [row["extra"] for row in result.rows] == [{"tp_rest": "vpc-1 subnet-1"}]
+    assert [bad.reason for bad in result.bad] == ["layout: no match"]
+
+
 def test_vpc_samples(real_logs: Path) -> None:
     samples = json.loads((real_logs / "opensearch-catalog/observability/amazon_vpc_flow/data/sample.json").read_text())
     rows = read(VPC, "\n".join(s["body"] for s in samples).encode()).rows
