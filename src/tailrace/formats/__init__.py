@@ -29,7 +29,16 @@ if TYPE_CHECKING:
 
 
 def decoder(table: Table, fmt: Format) -> Decoder:
-    """The engine for a format, set up for a table's columns."""
+    """The engine for a format, set up for a table's columns; for a table's own, what it reads may tell otherwise."""
+    if table.presets:
+        from tailrace.formats.sniffing import SniffingDecoder, others
+
+        if found := others(table, fmt):
+            return SniffingDecoder(table, _decoder(table, fmt), found)
+    return _decoder(table, fmt)
+
+
+def _decoder(table: Table, fmt: Format) -> Decoder:
     if isinstance(fmt, Json | Jsonl):
         from tailrace.formats.json_decode import json_decoder
 

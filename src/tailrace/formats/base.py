@@ -92,7 +92,12 @@ def growing(stream: Stream) -> Growing | None:
 
 def moment_of(stream: Stream) -> datetime:
     """The artifact's own time, or now."""
-    return stream.moment if isinstance(stream, Dated) else datetime.now(UTC).replace(tzinfo=None)
+    while not isinstance(stream, Dated):
+        inner = getattr(stream, "stream", None)
+        if inner is None:
+            return datetime.now(UTC).replace(tzinfo=None)
+        stream = inner
+    return stream.moment
 
 
 @dataclass(frozen=True, slots=True)

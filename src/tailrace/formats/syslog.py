@@ -28,6 +28,8 @@ _REST = r"(?: \((?<sub_process>[^()]*)\))?(?: <(?<level>\w+)>)?: {0,2}(?<message
 _TAG = rf"(?<app_name>[^\s:\[\]]+)(?:\[(?<proc_id>[^\]\s]*)\])?{_REST}"
 _SPACED_TAG = rf"(?<app_name>[^\s:\[\]]+(?: [^\s:\[\]]+)+)\[(?<proc_id>\d+)\]{_REST}"
 
+_PAIR = " time="
+
 RFC5424 = (
     rf"^(?:(?:\d+ )?{_PRIORITY})?(?<version>[1-9]\d{{0,2}}) (?<timestamp>{_ISO}|-) {_HEADER}"
     rf" (?<structured_data>-|(?:{_ELEMENT})+)(?: {{1,2}}(?<message>.*))?$"
@@ -39,7 +41,13 @@ FORMS = (
     rf"{_FRONT} {_HOST} {_SPACED_TAG}",
     rf"{_FRONT}:?  {_TAG}",
     rf"{_FRONT}:? (?<message>--- .*)$",
+    rf"{_FRONT}:? (?<app_name>%[A-Z][A-Z0-9_]*-\d-\w+): (?<message>.*)$",
     rf"{_FRONT}:? {_HOST}:? (?<message>.*)$",
+    rf"{_FRONT} : (?<message>.*)$",
+    # What stands where structured data should, and is none, belongs to the message.
+    rf"^(?:\d+ )?{_PRIORITY}(?<version>[1-9]\d{{0,2}}) (?<timestamp>{_ISO}|-) {_HEADER} (?<message>\[.*)$",
+    # Firewalls tell the time in the message alone.
+    rf"^{_PRIORITY}(?<message>[^\n]*?\bdate=(?<timestamp>\d{{4}}-\d\d-\d\d{_PAIR}\d\d:\d\d:\d\d)\b.*)$",
 )
 START = rf"^(?:<|\d{{4}}-\d\d-\d\d[T ]|\d{{1,3}} \d{{4}}-|\d+ <\d|[*.]?(?:{MONTH}) [ \d]?\d )"
 ANY_TIME = rf"(?P<time>{_ISO}|{_OLD})"
@@ -64,9 +72,12 @@ class SyslogDecoder(RegexDecoder):
 
     def prepared(self, fields: dict[str, pa.Array], stream: Stream) -> dict[str, pa.Array]:
         """Nothing where a dash stands, years where there are none, structured data as JSON."""
-        if "structured_data" in fields:  # only RFC 5424 writes a dash for what is not known
+        if "msg_id" in fields:  # only RFC 5424 writes a dash for what is not known
             fields = {name: _dashless(texts) if name != "message" else texts for name, texts in fields.items()}
+        if "structured_data" in fields:
             fields["structured_data"] = _by_value(fields["structured_data"])
+        if fields.keys() == {"priority", "message", "timestamp"}:
+            fields["timestamp"] = pc.replace_substring(fields["timestamp"], _PAIR, " ")
         fields["timestamp"] = with_years(fields["timestamp"], moment_of(stream))
         message = pc.replace_substring(fields["message"], "\ufeff", "", max_replacements=1)
         return fields | {"message": pc.utf8_rtrim(message, "\r\n")}

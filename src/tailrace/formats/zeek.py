@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -18,14 +18,16 @@ from tailrace.formats.fit import Fitter, Texts, joined, quoted
 from tailrace.formats.json_decode import json_decoder
 from tailrace.formats.lines import LineBlock, cut_lines
 from tailrace.formats.sections import Directives, sections
+from tailrace.formats.sniffing import Again
 from tailrace.formats.times import parse_times
 
 PATH = "_path"
 "The field that holds the name of the log, such as `conn`; Zeek's JSON calls it so too."
+TIME = "ts"
 _NUMBERS = frozenset({"int", "count", "double", "interval", "port"})
 _IS_NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$"
+_HEX = re.compile(r"\\x([0-9A-Fa-f]{2})")
 _TEXT_TIME = re.compile(rb'"ts"\s*:\s*"')
-_HEAD = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,8 @@ class Header:
     empty: str = "(empty)"
     unset: str = "-"
     path: str = ""
+    opened: str = ""
+    "When the log was begun, in seconds: the time of entries that have none, as those of loaded_scripts."
     fields: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
 
@@ -52,7 +56,7 @@ class ZeekDecoder:
         self.readings: dict[Header, _Section] = {}
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
-        whole = _Again(stream)
+        whole = Again(stream)
         grows = growing(stream)
         head = (grows.ruling if grows else b"") or whole.head().lstrip()
         if grows and head.startswith(b"{"):
@@ -102,7 +106,9 @@ class _Section(Reading):
         fmt = Delimited(delimiter=header.separator, header=False, quote="", escape="", fields=header.fields)
         super().__init__(DelimitedDecoder(table, fmt))
         self.ruled = header
-        self.use(header.fields, (PATH,))
+        self.timed = bool(header.opened) and "time" not in header.types and TIME not in header.fields
+        made = (PATH, TIME) if self.timed else (PATH,)
+        self.use(header.fields, made)
         types = header.types if len(header.types) == len(header.fields) else ("string",) * len(header.fields)
         self.zeek_types = dict(zip(header.fields, types, strict=True))
         self.types = {name: kind for name, kind in self.types.items() if self.zeek_types[name] in _NUMBERS | {"time"}}
@@ -110,7 +116,7 @@ class _Section(Reading):
         kept = [n for n in self.fitter.kept if self.zeek_types.get(n, "string") not in ("string", "enum")]
         self.typed = {*kept, *(source for column, source in self.fitter.fitted if column.type == "json")}
         times = {name: "epoch_s" for name, kind in self.zeek_types.items() if kind == "time"}
-        self.fitter = Fitter(table, (*header.fields, PATH), times=times, documents=self.typed)
+        self.fitter = Fitter(table, (*header.fields, *made), times=times, documents=self.typed)
 
     def made(self, fields: Texts) -> Texts:
         rows = len(next(iter(fields.values())))
@@ -120,7 +126,8 @@ class _Section(Reading):
                 fields[name] = self._plain(values, kind)
             if name in self.typed:
                 fields[name] = self._json(fields[name], kind)
-        return fields | ({PATH: pa.repeat(pa.scalar(self.ruled.path), rows)} if self.ruled.path else {})
+        fields |= {PATH: pa.repeat(pa.scalar(self.ruled.path), rows)} if self.ruled.path else {}
+        return fields | ({TIME: pa.repeat(pa.scalar(self.ruled.opened), rows)} if self.timed else {})
 
     def _plain(self, values: pa.Array, kind: str) -> pa.Array:
         if kind == "bool":
@@ -147,36 +154,12 @@ class _Section(Reading):
         return quoted(values)
 
 
-class _Again:
-    """A stream whose beginning can be looked at before it is read."""
-
-    def __init__(self, stream: Stream) -> None:
-        self.stream = stream
-        self.blocks = iter(stream)
-        self.first: list[bytes] = []
-
-    @property
-    def truncated(self) -> bool:
-        return self.stream.truncated
-
-    def head(self) -> bytes:
-        for block in self.blocks:
-            self.first.append(block)
-            if sum(map(len, self.first)) >= _HEAD:
-                break
-        return b"".join(self.first)[:_HEAD]
-
-    def __iter__(self) -> Iterator[bytes]:
-        return chain(self.first, self.blocks)
-
-
 def _ruled(header: Header, line: bytes) -> Header:
     """The header after a line that begins with #."""
     text = line.decode(errors="replace")
     if text.startswith("#separator"):
         sign = text.removeprefix("#separator").strip(" \t")
-        found = re.fullmatch(r"\\x([0-9A-Fa-f]{2})", sign)
-        return Header(separator=(chr(int(found[1], 16)) if found else sign) or "\t")
+        return Header(separator=_HEX.sub(lambda found: chr(int(found[1], 16)), sign) or "\t")
     name, _, value = text[1:].partition(header.separator)
     match name:
         case "set_separator":
@@ -187,8 +170,18 @@ def _ruled(header: Header, line: bytes) -> Header:
             return replace(header, unset=value)
         case "path":
             return replace(header, path=value)
+        case "open":
+            return replace(header, opened=_seconds(value))
         case "fields":
             return replace(header, fields=tuple(distinct(value.split(header.separator))), types=())
         case "types":
             return replace(header, types=tuple(value.split(header.separator)))
     return header
+
+
+def _seconds(written: str) -> str:
+    """`2024-06-10-06-13-20`, taken as UTC."""
+    try:
+        return str(int(datetime.strptime(written, "%Y-%m-%d-%H-%M-%S").replace(tzinfo=UTC).timestamp()))
+    except ValueError:
+        return ""

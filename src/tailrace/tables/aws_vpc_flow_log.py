@@ -9,19 +9,21 @@ TRANSIT = (
     "type packets-lost-no-route packets-lost-blackhole packets-lost-mtu-exceeded packets-lost-ttl-expired tcp-flags "
     "region flow-direction pkt-src-aws-service pkt-dst-aws-service"
 )
-FIELDS = (
-    "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status "
-    "vpc-id subnet-id instance-id tcp-flags type pkt-srcaddr pkt-dstaddr region az-id sublocation-type sublocation-id "
-    "pkt-src-aws-service pkt-dst-aws-service flow-direction traffic-path ecs-cluster-arn ecs-cluster-name "
-    "ecs-container-instance-arn ecs-container-instance-id ecs-container-id ecs-second-container-id ecs-service-name "
-    "ecs-task-definition-arn ecs-task-arn ecs-task-id reject-reason"
-).split()
 # Lines from CloudWatch have no header: all fields of a version stand in the order in which AWS lists them.
-WIDTHS = {2: 14, 5: 29, 7: 39, 8: 40}
-VERSIONS = [" ".join(FIELDS[:width]) for width in WIDTHS.values()]
+SECOND = (
+    "version account-id interface-id srcaddr dstaddr srcport dstport protocol packets bytes start end action log-status"
+)
+FIFTH = (
+    f"{SECOND} vpc-id subnet-id instance-id tcp-flags type pkt-srcaddr pkt-dstaddr region az-id sublocation-type "
+    "sublocation-id pkt-src-aws-service pkt-dst-aws-service flow-direction traffic-path"
+)
+SEVENTH = (
+    f"{FIFTH} ecs-cluster-arn ecs-cluster-name ecs-container-instance-arn ecs-container-instance-id ecs-container-id "
+    "ecs-second-container-id ecs-service-name ecs-task-definition-arn ecs-task-arn ecs-task-id"
+)
 DEFAULT = Layout(
-    VERSIONS[0],
-    also=(*VERSIONS[1:], TRANSIT),
+    SECOND,
+    also=(FIFTH, SEVENTH, f"{SEVENTH} reject-reason", TRANSIT),
     dialect="vpc",
     header=r"[a-z]+(?:-[a-z0-9]+)*(?: [a-z0-9]+(?:-[a-z0-9]+)*)+",
 )

@@ -4,9 +4,10 @@ from tailrace.core import Common, Regex, Table, col
 from tailrace.core.columns import Column
 
 TIME = r"[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+"
-HEADER = (
-    rf"(?:<\d{{1,3}}>)?(?<syslog_time>{TIME}) (?:(?<hostname>\S+) )?(?<process_name>[^\s\[:]+)(?:\[(?<pid>\d+)\])?: "
-)
+WRITTEN = rf"(?<syslog_time>{TIME}) (?:(?<hostname>\S+) )?"
+PROCESS = r"(?<process_name>[^\s\[:]+)(?:\[(?<pid>\d+)\])?: "
+HEADER = rf"(?:<\d{{1,3}}>)?{WRITTEN}{PROCESS}"
+PERHAPS = rf"(?:(?:<\d{{1,3}}>)?(?:{WRITTEN})?{PROCESS})?"
 CLIENT = r"(?<client_ip>\S*?):(?<client_port>\d+) \[(?<accept_date>[^\]]+)\] (?<frontend_name>\S+)"
 SERVER = rf"{CLIENT} (?<backend_name>[^/\s]+)/(?<server_name>\S+)(?: (?<host>[^\s/]+))?"
 COUNTS = (
@@ -39,8 +40,8 @@ TABLE = Table(
     doc="Requests and connections through HAProxy, and what it says of itself.",
     null="-",
     format=Regex(
-        f"^(?:{HEADER})?{HTTP}",
-        also=(f"^(?:{HEADER})?{TCP}", f"^{HEADER}{CONNECT}", f"^(?:{HEADER})?{FAILED}", f"^{HEADER}(?<message>.*)$"),
+        f"^{PERHAPS}{HTTP}",
+        also=(f"^{PERHAPS}{TCP}", f"^{HEADER}{CONNECT}", f"^{PERHAPS}{FAILED}", f"^{HEADER}(?<message>.*)$"),
     ),
     columns=(
         col(

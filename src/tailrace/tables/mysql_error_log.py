@@ -3,21 +3,23 @@
 from tailrace.core import Common, Regex, Table, col
 
 LINE = (
-    r"^(?<time>\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?|\d{6} [ \d]\d:\d\d:\d\d)"
+    r"^(?<time>\d{4}-\d\d-\d\d[T ][ \d]\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?|\d{6} [ \d]\d:\d\d:\d\d)"
     r"(?:\s+(?<thread_id>\d+))?(?: \[(?<level>System|Error|ERROR|Warning|Note)\])?(?: \[(?<error_code>MY-\d+)\])?"
     r"(?: \[(?<subsystem>\w+)\])?\s+(?<message>.*)$"
 )
+# Old servers let InnoDB write right behind the time; MariaDB pads the hour with a blank.
+GLUED = r"^(?<time>\d{6} [ \d]\d:\d\d:\d\d)(?<message>InnoDB: .*)$"
 
 TABLE = Table(
     name="mysql_error_log",
     doc="Errors and other messages of MySQL and MariaDB servers.",
-    format=Regex(LINE, start=r"^(?:\d{4}-\d\d-\d\d[T ]|\d{6} [ \d]\d:)"),
+    format=Regex(LINE, also=(GLUED,), start=r"^(?:\d{4}-\d\d-\d\d[T ]|\d{6} [ \d]\d:)"),
     columns=(
         col(
             "timestamp",
             "timestamp",
             sql="case when time[7] = ' ' then try_strptime(replace(time, '  ', ' 0'), '%y%m%d %H:%M:%S')"
-            " else try_cast(try_cast(time as timestamptz) as timestamp) end",
+            " else try_cast(try_cast(replace(time, '  ', ' 0') as timestamptz) as timestamp) end",
             doc="When it was written; without a zone taken as UTC.",
         ),
         col("thread_id", "bigint", doc="Thread that wrote it."),

@@ -3,15 +3,28 @@
 from tailrace.core import Common, Delimited, Jsonl, Preset, Regex, Table, col
 
 LEVELS = "DEBUG[1-5]?|LOG|INFO|NOTICE|WARNING|ERROR|FATAL|PANIC|DETAIL|HINT|QUERY|CONTEXT|STATEMENT|LOCATION|BACKTRACE"
-BEGIN = r"^(?:< ?)?\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
-TIME = BEGIN.replace(r"\d{4}", r"(?<log_time>\d{4}") + r"(?:\.\d+)?(?: [A-Za-z]{2,5}| ?[+-]\d\d(?::?\d\d)?)?)(?: ?>)?"
+CLIENT = r"\[local\]|[0-9a-f]*[.:][0-9a-f.:]+(?:\(\d+\))?"
+DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+BEGIN = rf"^(?:< ?|(?:{CLIENT}) )?{DATE}"
+TIME = (
+    rf"^(?:< ?|(?<connection_from>{CLIENT}) )?(?<log_time>{DATE}"
+    r"(?:\.\d+)?(?: [A-Za-z]{2,5}| ?[+-]\d\d(?::?\d\d)?)?)(?: ?>)?"
+)
 PROCESS = r"\[(?<process_id>\d+)(?:-(?<session_line_num>\d+))?\]"
 ANYTHING = r"[^\"\n]*?"
 REST = rf"(?<prefix>{ANYTHING})\b(?<error_severity>{LEVELS}):  ?(?:(?<sql_state_code>[0-9A-Z]{{5}}): )?(?<message>.*)$"
+# What syslog was told has the number of the message and of its line before it: all lines but the first go on.
+SYSLOG_TIME = r"(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+)"
+SYSLOG = (
+    rf"^(?:<\d{{1,3}}>)?(?<syslog_time>{SYSLOG_TIME}) (?<hostname>\S+) \S+?\[(?<process_id>\d+)\]:"
+    r" \[(?<session_line_num>\d+)-1\]"
+)
+SYSLOG_MORE = rf"\n(?:<\d{{1,3}}>)?{SYSLOG_TIME} \S+ \S+?\[\d+\]: \[\d+-\d+\] ?"
+SYSLOG_BEGIN = rf"^(?:<\d{{1,3}}>)?{SYSLOG_TIME} \S+ \S+\[\d+\]: \[\d+-1\]"
 TEXT = Regex(
     f"{TIME} ?{PROCESS}{REST}",
-    also=(TIME + REST.replace("*?)", f"*?{PROCESS}{ANYTHING})"), TIME + REST),
-    start=BEGIN,
+    also=(TIME + REST.replace("*?)", f"*?{PROCESS}{ANYTHING})"), TIME + REST, SYSLOG + REST),
+    start=f"{BEGIN}|{SYSLOG_BEGIN}",
 )
 CSV = Delimited(
     header=False,
@@ -42,7 +55,7 @@ def moment(field: str) -> str:
     """Times with an offset, or with the usual name of a zone; others are taken as UTC."""
     text, zone = f"regexp_extract({field}, '^[0-9.: -]+[0-9]', 0)", f"regexp_extract({field}, '[A-Z]+$', 0)"
     named = f"try_cast({text} as timestamp) - to_minutes(coalesce((map {MINUTES})[upper({zone})], 0))"
-    offset = f"try_cast(try_cast({field} as timestamptz) as timestamp)"
+    offset = f"try_cast(try_cast(replace(replace({field}, ' +', '+'), ' -', '-') as timestamptz) as timestamp)"
     return f"case when regexp_matches({field}, '[A-Za-z]$') then {named} else {offset} end"
 
 
@@ -58,14 +71,19 @@ def either(name: str, key: str, *patterns: str) -> str:
 
 REMOTE = "remote_host || coalesce(':' || remote_port, '')"
 SOURCE = "func_name || ', ' || file_name || ':' || file_line_num"
-WORD = r"(\[unknown\]|[^\s,@\[\]=]+)"
+WORD = r"(\[unknown\]|[^\s,@\[\]=:]+)"
+# `%r` and `%h` before `%u@%d`, as RDS writes them.
+AT_FRONT = r"^:([^\s@]+?(?:\(\d+\))?):[^:@]*@"
+CLIENT_OF = either("connection_from", REMOTE, "(?:client|host)=([^, ]+)", AT_FRONT)
+WHOLE = f"replace(regexp_replace(message, '{SYSLOG_MORE}', chr(10), 'g'), '#011', chr(9))"
+MESSAGE = f"case when syslog_time is null then message else {WHOLE} end"
 
 TABLE = Table(
     name="postgres_log",
     doc="Messages of PostgreSQL servers: errors, connections, slow statements.",
     format=TEXT,
     presets=(
-        Preset("text", TEXT, "`log_destination = stderr` with any of the usual `log_line_prefix`."),
+        Preset("text", TEXT, "`log_destination = stderr` or `syslog` with any of the usual `log_line_prefix`."),
         Preset("csv", CSV, "`log_destination = csvlog`, from version 9.0 on."),
         Preset("json", JSON, "`log_destination = jsonlog`, from version 15 on."),
     ),
@@ -78,7 +96,11 @@ TABLE = Table(
             doc="Database of the session.",
         ),
         col("process_id", "integer", doc="Process of the session."),
-        col("connection_from", sql=either("connection_from", REMOTE, "(?:client|host)=([^, ]+)"), doc="Client."),
+        col(
+            "connection_from",
+            sql=rf"regexp_replace({CLIENT_OF}, '\((\d+)\)$', ':\1')",
+            doc="Address, name and port of the client, or [local].",
+        ),
         col("session_id", doc="Session."),
         col(
             "session_line_num",
@@ -97,7 +119,7 @@ TABLE = Table(
         col("transaction_id", "bigint", doc="Transaction; 0 if there is none."),
         col("error_severity", doc="LOG, ERROR, FATAL, PANIC, WARNING …; STATEMENT, DETAIL and the like in text logs."),
         col("sql_state_code", doc="SQLSTATE of an error."),
-        col("message", doc="The message."),
+        col("message", sql=MESSAGE, doc="The message."),
         col(
             "duration_ms",
             "double",
@@ -106,7 +128,7 @@ TABLE = Table(
         ),
         col(
             "statement",
-            sql=r"nullif(regexp_extract(message, '^(?:duration: [0-9.]+ ms  )?"
+            sql=rf"nullif(regexp_extract({MESSAGE}, '^(?:duration: [0-9.]+ ms  )?"
             r"(?:statement|(?:parse|bind|execute) [^:]+(?::[0-9a-fx]+)?): (.*)$', 1, 's'), '')",
             doc="The statement that was logged.",
         ),
@@ -126,9 +148,11 @@ TABLE = Table(
         col("backend_type", null_if="", doc="Kind of the process, from version 13 on."),
         col("leader_pid", "integer", doc="Leader of a parallel worker, from version 14 on."),
         col("query_id", "bigint", doc="Hash of the statement, from version 14 on."),
+        col("hostname", doc="Host of the server, where the log went to syslog."),
+        col("syslog_time", "timestamp", time="%b %d %H:%M:%S", doc="When syslog wrote it; a missing year is guessed."),
     ),
     common=Common(
-        time=("log_time",),
+        time=("log_time", "syslog_time"),
         source_ip="connection_from",
         ips=("connection_from",),
         akas=("database_name",),

@@ -93,6 +93,20 @@ def test_lines_without_a_header_or_of_another_width_are_refused() -> None:
     assert skipped == 8
 
 
+def test_separators_of_several_characters() -> None:
+    data = "#separator \\x7c\\x7c\n#set_separator||,\n#fields||ts||uid||x\n#types||time||string||count\n1||C1||7\n"
+    rows, _, _ = read(data.encode())
+    assert [(row["uid"], row["x"]) for row in rows] == [("C1", 7)]
+
+
+def test_entries_without_a_time_have_that_of_their_log() -> None:
+    head = "#separator \\x09\n#path\tloaded_scripts\n#open\t2024-07-05-10-00-00\n"
+    rows, _, _ = read(f"{head}#fields\tname\n#types\tstring\na.zeek\n".encode())
+    assert [(str(row["ts"]), row["name"]) for row in rows] == [("2024-07-05 10:00:00", "a.zeek")]
+    rows, _, _ = read(f"{head}#fields\tts\tname\n#types\ttime\tstring\n-\ta.zeek\n".encode())
+    assert [row.get("ts") for row in rows] == [None]
+
+
 def test_json_with_times_as_numbers_or_texts() -> None:
     numbers, _, _ = read(b'\n{"ts":1720173600.5,"uid":"C1","id.orig_p":5}\n')
     texts, _, _ = read(b'{"uid":"C1","ts":"2024-07-05T10:00:00.500000Z","id.orig_p":5}\n')
