@@ -5,6 +5,7 @@ from tailrace.core import Common, Delimited, Parquet, Preset, StartsWith, Table,
 TABLE = Table(
     name="aws_cost_and_usage_focus",
     doc="What AWS charges, in the columns of FOCUS that all clouds share.",
+    null="NULL",
     format=Delimited(header=True, loose=True),
     presets=(Preset("parquet", Parquet(), "Exports in Parquet."),),
     columns=(
