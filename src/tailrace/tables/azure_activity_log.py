@@ -24,8 +24,10 @@ def part_of_id(name: str, pattern: str) -> str:
 
 
 def moment(text: str) -> str:
-    """A time with any offset, as UTC."""
-    return f"try_cast({text} as timestamptz) at time zone 'UTC'"
+    """A time with any offset, as UTC; some services write it as is usual in America."""
+    zoned = f"try_strptime({text}, ['%m/%d/%Y %I:%M:%S %p %z', '%m/%d/%Y %H:%M:%S %z']) at time zone 'UTC'"
+    plain = f"try_strptime({text}, ['%m/%d/%Y %I:%M:%S %p', '%m/%d/%Y %H:%M:%S'])"
+    return f"coalesce(try_cast({text} as timestamptz) at time zone 'UTC', {plain}, {zoned})"
 
 
 AUTHORIZATION = f"""{{
