@@ -31,6 +31,8 @@ KINDS = {EVENTS: records.EVENT_LINES, LOGS: records.LOG_LINES, SNAPSHOTS: record
 _BINARY = ("application/x-flatbuffers", "application/octet-stream", "application/x-tell")
 _MOST_ERRORS = 100
 _GZIP = 31
+_PIECE = 4096
+"Bytes that are unpacked at once: behind each member the rest of them is copied."
 Handle = Callable[[Request], Awaitable[Response]]
 
 
@@ -168,16 +170,26 @@ class HttpListener:
         return self._unpacked(body) if encoding == "gzip" else body
 
     def _unpacked(self, body: bytes) -> bytes:
+        """All members: gzip files that were put one behind another are one."""
+        parts: list[bytes] = []
+        left = self.max_body
         unpacker = zlib.decompressobj(_GZIP)
-        try:
-            plain = unpacker.decompress(body, self.max_body + 1)
-        except zlib.error:
-            raise Refusal(400, "encoding_error", "the body is no gzip") from None
-        if len(plain) > self.max_body:
-            raise self._too_large()
+        for at in range(0, len(body), _PIECE):
+            piece = body[at : at + _PIECE]
+            while piece := piece.lstrip(b"\0") if unpacker.eof else piece:  # zeros behind a member are padding
+                if unpacker.eof:
+                    unpacker = zlib.decompressobj(_GZIP)
+                try:
+                    parts.append(unpacker.decompress(piece, left + 1))
+                except zlib.error:
+                    raise Refusal(400, "encoding_error", "the body is no gzip") from None
+                left -= len(parts[-1])
+                if left < 0:
+                    raise self._too_large()
+                piece = unpacker.unused_data
         if not unpacker.eof:
             raise Refusal(400, "encoding_error", "the gzip stream is cut off")
-        return plain
+        return b"".join(parts)
 
     def _too_large(self) -> Refusal:
         message = f"at most {self.max_body} bytes, before and after decompression"

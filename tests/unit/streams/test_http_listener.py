@@ -105,6 +105,19 @@ def test_sizes_before_and_after_unpacking(tmp_path):
         assert served.post("/v1/events", EVENT)[0] == 202
 
 
+def test_gzip_of_several_members(tmp_path):
+    with serving(tmp_path, http='max_body = "10KB"') as served:
+        lines = [b'{"message":"%d"}\n' % n for n in range(200)]
+        members = [gzip.compress(line) for line in lines]
+        assert served.post("/v1/logs", b"".join(members), Content_Encoding="gzip")[1]["accepted"] == 200
+        assert served.post("/v1/logs", members[0] + bytes(5000) + members[1], Content_Encoding="gzip")[0] == 202
+        for broken in (members[0] + b"{}", members[0] + members[1][:-3]):
+            assert served.post("/v1/logs", broken, Content_Encoding="gzip")[1]["error"] == "encoding_error"
+        many = gzip.compress(b" " * 6000) * 2
+        assert served.post("/v1/logs", many, Content_Encoding="gzip")[1]["error"] == "payload_too_large"
+        assert len(served.rows("logs")) == 202
+
+
 def test_a_request_that_is_sent_again_is_stored_once(served):
     for _ in range(3):
         assert served.post("/v1/events", EVENT, Idempotency_Key="a")[0] == 202
