@@ -41,8 +41,9 @@ class Connections(ABC):
             return
         self.connections.add(task)
         try:
-            await self.attend(reader, writer.get_extra_info("peername")[0])
-        except ConnectionError:
+            if peer := writer.get_extra_info("peername"):  # else it has gone already
+                await self.attend(reader, peer[0])
+        except OSError:  # reset, timed out, unreachable, broken TLS: what came before is kept
             pass
         finally:
             self.connections.discard(task)

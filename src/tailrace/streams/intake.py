@@ -79,9 +79,11 @@ class Intake:
             while self.spool.full and not self.draining:
                 await asyncio.sleep(_PAUSE)
             try:
-                async with asyncio.timeout(_LOOK):
+                async with asyncio.timeout(_LOOK) as patience:
                     return await reader.read(READ)
             except TimeoutError:
+                if not patience.expired():  # the connection itself timed out, and will say so for ever
+                    raise
                 silent += _LOOK
                 if self.draining or (idle is not None and silent >= idle):
                     return b""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import random
 import socket
+import ssl
 import time
 
 import flatwrite as fw
@@ -16,6 +18,7 @@ from liveserver import OTHER, serving
 from tailrace.streams.records import address
 from tailrace.streams.spool import SpoolFull, SpoolLimits
 from tailrace.streams.syslog_listener import cut
+from tailrace.streams.tcp_listener import TcpListener
 
 STRANGE = b"\x77" * 16
 
@@ -242,3 +245,32 @@ def test_messages_are_cut_the_same_in_any_pieces(messages, data):
     new, rest = cut(held, at_end=True)
     assert [*found, *new] == messages
     assert rest == b""
+
+
+class Writer:
+    """The other half of a connection to somebody, or to nobody any more."""
+
+    def __init__(self, peer: tuple[str, int] | None) -> None:
+        self.peer = peer
+        self.is_closed = False
+
+    def get_extra_info(self, _: str) -> tuple[str, int] | None:
+        return self.peer
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+@pytest.mark.parametrize("error", [TimeoutError(110, "timed out"), OSError(113, "no route"), ssl.SSLError(1, "broken")])
+@pytest.mark.parametrize("peer", [("127.0.0.1", 1), None])
+def test_a_connection_that_breaks_ends_quietly(served, error, peer):
+    """One that timed out is not one that is silent: it would say so again at once, for ever."""
+    options = next(options for options in served.listening.listeners if options.type == "tcp")
+
+    async def connected() -> tuple[bool, int]:
+        listener, reader, writer = TcpListener(options, served.listening.intake), asyncio.StreamReader(), Writer(peer)
+        asyncio.get_running_loop().call_later(0.01, reader.set_exception, error)
+        await listener._connected(reader, writer)
+        return writer.is_closed, len(listener.connections)
+
+    assert asyncio.run_coroutine_threadsafe(connected(), served.loop).result(10) == (True, 0)
