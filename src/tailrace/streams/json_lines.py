@@ -104,9 +104,19 @@ def _all_good(kind: str, body: bytes, max_lines: int, max_depth: int) -> Lines |
         lines: Sequence[Any] = _DECODERS[kind].decode_lines(body) if plain is None else plain
     except _MISTAKES:
         return None
-    if len(lines) != len(opening) or (kind == EVENTS and required_ids([line.device_id for line in lines]) is None):
+    if not _are_lines(body, len(opening), len(lines)):
+        return None
+    if kind == EVENTS and required_ids([line.device_id for line in lines]) is None:
         return None
     return Lines(body, len(lines))
+
+
+def _are_lines(body: bytes, lines: int, found: int) -> bool:
+    """Is each line one record? The decoder minds neither several in a line nor one over several lines.
+
+    None goes on where a line ends with `}` and the next begins with `{`: a comma would have to be between them.
+    """
+    return found == lines and body.count(b"}\n{") == lines - 1 and body[:1] + body[-1:] == b"{}"
 
 
 def _each(kind: str, body: bytes, max_lines: int, max_depth: int) -> Lines:

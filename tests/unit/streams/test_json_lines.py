@@ -153,3 +153,18 @@ def test_bytes_that_are_no_text_are_told_wherever_they_stand():
     found = check("events", b"\n".join([good % (b"x", b"y"), good % (b"\xff", b"y"), good % (b"x", b"\xb8")]), 10)
     assert [number for number, _ in found.errors] == [2, 3]
     assert found.count == 1
+
+
+@pytest.mark.parametrize(("lines", "wrong"), [
+    (b'{"message":1}{"message":2}', [1]),
+    (b'{"message":\n1}', [1, 2]),
+    (b'{"message":1}{"message":2}\n{"message":\n3}', [1, 2, 3]),
+    (b'{"message":{}\n,"k":{"a":1}}', [1, 2]),
+    (b'  {"message":1} \r\n\n\t{"message":2}\r\n', []),
+    (b'{"message":"}\\n{"}\n{"message":2}', []),
+])  # fmt: skip
+def test_a_line_is_one_record(lines, wrong):
+    found = check("logs", lines, 100)
+    assert [number for number, _ in found.errors] == wrong
+    stored = decode_lines("logs", found.body, NOW)
+    assert (len(stored.columns["timestamp"]), stored.bad) == (found.count, [])
