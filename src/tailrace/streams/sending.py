@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,6 +20,8 @@ from tailrace.core.errors import SourceError, UsageError
 SCHEMES = ("http", "https", "syslog", "syslog+udp", "tcp")
 _PATIENCE = 120.0
 _DATAGRAMS_A_SECOND = 5000
+_LATER = (429, 503)
+"Too many requests, or the spool is full: both pass."
 
 
 @dataclass(slots=True)
@@ -65,7 +68,7 @@ class Target:
             body = b"\n".join(lines)
             name = hashlib.sha256(f"{path}:{number}".encode() + body).hexdigest()
             answer = self._posted(pool, address, body, name, sent)
-            told = msgspec.json.decode(answer.data) if answer.data else {}
+            told = _told(answer.data)
             if answer.status not in (202, 207, 400):
                 message = f"{address} answered {answer.status}: {told.get('message', '')}"
                 raise SourceError(message, code="send.refused", where=str(path))
@@ -90,9 +93,9 @@ class Target:
             sent.requests += 1
             try:
                 answer = pool.request("POST", address, body=body, headers=headers)
-                if answer.status != 503 or time.monotonic() > deadline:
+                if answer.status not in _LATER or time.monotonic() > deadline:
                     return answer
-                pause = float(answer.headers.get("Retry-After", 1))
+                pause = _seconds(answer.headers.get("Retry-After", ""))
             except urllib3.exceptions.HTTPError:
                 if time.monotonic() > deadline:
                     raise
@@ -122,6 +125,19 @@ class Target:
                 connection.settimeout(30.0)
                 connection.recv(1)  # the listener closes once it has read everything
         return sent
+
+
+def _told(data: bytes) -> dict[str, Any]:
+    """What a listener answers; other servers and proxies say something else."""
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except msgspec.MsgspecError:
+        return {}
+
+
+def _seconds(retry_after: str) -> float:
+    """A second where there is no number: it may be a date."""
+    return min(float(retry_after), _PATIENCE) if retry_after.isdecimal() else 1.0
 
 
 def _send_lines(connection: socket.socket, lines: list[bytes], scheme: str) -> None:
