@@ -14,6 +14,8 @@ from tailrace.formats.feed import BLOCK, Blocks, Feed
 RECORD = 512
 _HEADER_LIMIT = 1024 * 1024
 "Long names and extended headers are read whole; none is ever this long."
+_MOST_DIGITS = 19
+"Of a size in an extended header; Python refuses to read numbers of thousands."
 _NO_DATA = b"123456"
 _FILES = b"0\x007"
 _EXTENSIONS = b"LKxg"
@@ -56,7 +58,7 @@ class Tar:
             kind = header[156]
             size = 0 if kind in _NO_DATA else _number(header[124:136])
             if kind not in _EXTENSIONS and said.get(b"size", b"").isdigit():
-                size = int(said[b"size"])
+                size = _decimal(said[b"size"])
             self._left, self._padding = size, -size % RECORD
             if kind in _EXTENSIONS:
                 said |= _extended(kind, self._small())
@@ -112,12 +114,19 @@ def _extended(kind: int, data: bytes) -> dict[bytes, bytes]:
         return {b"path": data.rstrip(b"\0")}
     found: dict[bytes, bytes] = {}
     while kind != ord("K") and data:
-        length, _, _ = data.partition(b" ")
-        if not length.isdigit() or not 0 < int(length) <= len(data):
+        digits, _, _ = data.partition(b" ")
+        length = _decimal(digits)
+        if not 0 < length <= len(data):
             raise CorruptStream("tar: an extended header is damaged")
-        key, _, value = data[len(length) + 1 : int(length) - 1].partition(b"=")
-        found[key], data = value, data[int(length) :]
+        key, _, value = data[len(digits) + 1 : length - 1].partition(b"=")
+        found[key], data = value, data[length:]
     return found
+
+
+def _decimal(digits: bytes) -> int:
+    if not digits.isdigit() or len(digits) > _MOST_DIGITS:
+        raise CorruptStream("tar: an extended header is damaged")
+    return int(digits)
 
 
 def _name(header: bytes) -> bytes:

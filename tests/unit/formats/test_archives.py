@@ -135,3 +135,15 @@ def test_a_damaged_layer_below_an_archive_ends_everything() -> None:
     packed[-8] ^= 1
     with pytest.raises(CorruptStream, match="gzip"):
         read(bytes(packed))
+
+
+@pytest.mark.parametrize("headers", [{"size": "9" * 5000}, {"comment": "x"}])
+def test_numbers_in_tar_headers_that_nobody_reads(headers: dict[str, str]) -> None:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("a.log")
+        info.pax_headers = headers
+        archive.addfile(info)
+    packed = file.getvalue().replace(b"13 comment=x\n", b"9" * 4999 + b" ")
+    with pytest.raises(CorruptStream, match="tar: an extended header is damaged"):
+        read(packed)
