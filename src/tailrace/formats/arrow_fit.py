@@ -46,7 +46,8 @@ def _cast(values: pa.Array, target: pa.DataType) -> pa.Array | None:
         return None
     try:
         if pa.types.is_temporal(target) and not pa.types.is_time(kind):
-            return values.cast(_TIMES, safe=False).cast(target, safe=False)
+            is_finer = pa.types.is_timestamp(kind) and kind.unit == "ns"
+            return values.cast(_TIMES, safe=not is_finer).cast(target, safe=False)  # else far times would come round
         return values.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None

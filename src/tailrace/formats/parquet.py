@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from tempfile import SpooledTemporaryFile
@@ -56,7 +57,7 @@ class _Reading:
     """What becomes of the fields of one file."""
 
     def __init__(self, table: Table, mapped: dict[str, str], schema: pa.Schema) -> None:
-        names = list(dict.fromkeys(schema.names))
+        names = _distinct(schema.names)
         loosely = {plain_name(name): name for name in reversed(names)}
         self.sources: list[tuple[Column, str]] = []
         for column in table.columns:
@@ -80,7 +81,7 @@ class _Reading:
 
     def batch(self, rows: pa.RecordBatch, first: int) -> Batch:
         size = rows.num_rows
-        given = {name: rows.column(self.names.index(name)) for name in self.names}
+        given = dict(zip(self.names, rows.columns, strict=True))
         fields: Texts = {
             column.name: suited(column, given[source])
             for column, source in self.sources
@@ -97,5 +98,23 @@ class _Reading:
 
 def _shown(rows: pa.RecordBatch, row: int) -> bytes:
     """The row as JSON: it has no bytes of its own."""
-    (values,) = rows.slice(row, 1).to_pylist()
+    one = rows.slice(row, 1)
+    values = {name: _value(value) for name, value in zip(_distinct(one.schema.names), one.columns, strict=True)}
     return msgspec.json.encode(values, enc_hook=str)
+
+
+def _value(one: pa.Array) -> object:
+    try:
+        return one[0].as_py()
+    except (ValueError, OverflowError, LookupError):  # Python knows no such year, or no such zone
+        return " ".join(one.to_string().split())
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """A file may have one name twice: the second `a` is `a#2`, as with members of archives."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name in names:
+        seen[name] += 1
+        found.append(name if seen[name] == 1 else f"{name}#{seen[name]}")
+    return found

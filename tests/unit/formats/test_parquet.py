@@ -180,3 +180,29 @@ def complaint_of(data: bytes) -> str | None:
 
 def test_an_empty_file_holds_nothing() -> None:
     assert list(batches(b"")) == []
+
+
+def test_a_name_that_a_file_has_twice() -> None:
+    arrays = [pa.array([1]), pa.array(["x"]), pa.array([7]), pa.array([TIME])]
+    (batch,) = batches(written(pa.Table.from_arrays(arrays, names=["a", "a", "b", "at"])), A, col("b", "bigint"), AT)
+    assert {name: values[0].as_py() for name, values in batch.columns.items()} == {"a": "1", "b": 7, "at": TIME}
+    assert json.loads(batch.extra[0].as_py()) == {"a#2": "x"}
+    assert json.loads(batch.raw(0)) == {"a": 1, "a#2": "x", "b": 7, "at": TIME.isoformat()}
+
+
+FAR = {
+    "microseconds": pa.array([2**62], pa.timestamp("us")),
+    "in a zone that nobody knows": pa.array([2**62], pa.timestamp("us", "No/Where")),
+    "milliseconds": pa.array([2**62], pa.timestamp("ms")),
+    "days": pa.array([2**31 - 1], pa.int32()).cast(pa.date32()),
+}
+
+
+@pytest.mark.parametrize("values", FAR.values(), ids=FAR)
+def test_times_that_python_does_not_know_can_be_shown(values: pa.Array) -> None:
+    (batch,) = batches(written(pa.table({"at": values, "n": [1]})), AT)
+    assert json.loads(batch.raw(0)).keys() == {"at", "n"}
+    assert batch.columns["at"].cast(pa.int64())[0].as_py() in (None, 2**62)  # not one that came round
+
+
+A, AT = col("a"), col("at", "timestamp")
