@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import fastavro
 import msgspec
+from fastavro.read import LOGICAL_READERS
 
 from tailrace.core import Avro, Json, Table
 from tailrace.formats.avro_container import Block, read_blocks, read_header
@@ -20,6 +22,22 @@ from tailrace.formats.json_unwrap import Unwrapped
 _UNREADABLE = (ValueError, TypeError, KeyError, IndexError, EOFError, OverflowError, ArithmeticError, MemoryError)
 "What fastavro raises when bytes are no record."
 _NO_BYTES = "null"
+
+
+def _or_plain(read: Callable[..., Any]) -> Callable[..., Any]:
+    """A time that Python does not know stays the number that it is: the records behind it can be read."""
+
+    @functools.wraps(read)
+    def tolerant(value: Any, *schemas: Any) -> Any:
+        try:
+            return read(value, *schemas)
+        except (ValueError, OverflowError):
+            return value
+
+    return tolerant
+
+
+LOGICAL_READERS.update({name: _or_plain(read) for name, read in LOGICAL_READERS.items()})
 
 
 class AvroDecoder:

@@ -183,3 +183,10 @@ def test_noise_in_blocks_is_survived(noise: bytes, at: int) -> None:
 
 def test_an_empty_file_holds_nothing() -> None:
     assert decoded(b"") == decoded() == []
+
+
+def test_a_time_that_python_does_not_know_costs_no_other_record() -> None:
+    (batch,) = decoder(TABLE, Avro()).decode(Chunks([written([ROW, ROW | {"at": 2**62}, ROW])]))
+    assert (batch.rows, batch.bad) == (3, [])
+    assert batch.columns["at"].is_valid().to_pylist() == [True, False, True]
+    assert json.loads(batch.extra[1].as_py()) == {"tp_misfit": {"at": 2**62}}
