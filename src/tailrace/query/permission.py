@@ -33,6 +33,8 @@ _GOES_ON = frozenset({"union", "except", "intersect", "order", "limit", "offset"
 "What may follow a select in brackets."
 _CHANGES = {"insert": ("into", "or"), "delete": ("from",), "merge": ("into",), "update": (), "copy": ()}
 "Words that begin a change, and what may follow where the word could be a name too."
+_NAMING = frozenset({"summarize", "describe", "desc", "show", "table", "pivot", "unpivot", "pivot_wider"})
+"Words after which a text of any kind may be the name of a file; after `from` only those in plain quotes are."
 _BEFORE = frozenset({"(", ")", "as", "materialized", "explain", "analyze"})
 _READERS = re.compile(
     r"read_\w+|parquet_\w+|\w*_?scan\w*|glob|sniff_csv|query|query_table|json_execute_serialized_sql|python_\w+"
@@ -104,6 +106,8 @@ class Permission:
             name = token.word or (token.content.lower() if token.text.startswith('"') else "")
             if after is not None and after.text == "(" and _READERS.fullmatch(name):
                 raise _refused(f"a sandbox only looks at tables: {name} reads other things", hint)
+            if _is_unread(token) and before is not None and before.word in _NAMING:
+                raise _refused("a sandbox looks at tables by their names, not by texts", hint)
             # DuckDB may open the lake's files, and would by their paths too: rows that options leave out are in them.
             if token.is_quoted and self._is_kept(_path(token)):
                 raise _refused("a sandbox looks at tables by their names, not at the lake's files", hint)
@@ -208,7 +212,14 @@ def _name(token: Token) -> str:
 
 
 def _path(token: Token) -> str:
-    return os.path.expanduser(token.content.removeprefix("file://").removeprefix("file:"))
+    """As DuckDB reads it: `file:/a`, `file:///a` and `file://localhost/a` are `/a`."""
+    text = re.sub(r"^file:(?://(?:localhost(?=/))?)?", "", token.content)
+    return os.path.expanduser(text)
+
+
+def _is_unread(token: Token) -> bool:
+    """A text in other quotes than plain ones, E'…' or $$…$$: what it says is DuckDB's to know."""
+    return token.is_quoted and token.text[0] not in "'\""
 
 
 def _triples(found: Sequence[Token]) -> Iterator[tuple[Token | None, Token, Token | None]]:
