@@ -17,6 +17,8 @@ from tailrace.formats.times import parse_times
 _CHECKED = frozenset({"utinyint", "usmallint", "uinteger", "ubigint", "uuid", "time", "interval", "cidr", "inet"})
 "Types that are stored as wider ones: their values are checked as texts."
 _TIMES = pa.timestamp("us")
+_FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+"Microseconds: the years 1 and 9999."
 
 
 def suited(column: Column, values: pa.Array) -> pa.Array:
@@ -47,10 +49,18 @@ def _cast(values: pa.Array, target: pa.DataType) -> pa.Array | None:
     try:
         if pa.types.is_temporal(target) and not pa.types.is_time(kind):
             is_finer = pa.types.is_timestamp(kind) and kind.unit == "ns"
-            return values.cast(_TIMES, safe=not is_finer).cast(target, safe=False)  # else far times would come round
+            times = values.cast(_TIMES, safe=not is_finer)  # else far times would come round
+            return times.cast(target, safe=False) if _are_known(times) else None
         return values.cast(target)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
+
+
+def _are_known(times: pa.Array) -> bool:
+    """Do all lie in the years 1 to 9999, as times in texts do?"""
+    span = pc.min_max(times.view(pa.int64()))
+    first, last = span["min"].as_py(), span["max"].as_py()
+    return first is None or (first >= _FIRST and last <= _LAST)
 
 
 def plain(values: pa.Array) -> pa.Array:
