@@ -26,7 +26,7 @@ Record = Callable[[str, object], None]
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    with session(SessionOptions(master="local[2]", home=tmp_path_factory.mktemp("home"))) as opened:
+    with session(SessionOptions(master="local[2]", home=tmp_path_factory.mktemp("home"), compiled=True)) as opened:
         yield opened
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +64,9 @@ def run_windows(
     specs = _specs(context, names)
     last = None if until is None else nanoseconds(parse_time(until, now()))
     rows: list[Row] = []
-    with SessionOnDemand(session_options(context)) as session, metrics.opened(context) as counted:
+    # Spark compiles what it runs only where it answers itself: for tasks that would take longer than it saves.
+    options = replace(session_options(context), compiled=any(spec.engine == "spark" for spec, _ in specs))
+    with SessionOnDemand(options) as session, metrics.opened(context) as counted:
 
         def told(spec: WindowSpec, segment: Segment) -> None:
             rows.extend(_row(spec, done) for done in segment.windows)
