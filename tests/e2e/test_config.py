@@ -83,11 +83,11 @@ def test_expressions_are_tried(home: Home) -> None:
 
 
 def test_what_is_not_active_yet_is_a_warning(home: Home) -> None:
-    home.configure(NGINX + 'sink "lake" "a" { table = "syslog" }\n')
+    home.configure(NGINX + 'workspace "default" { memory_max_mb = 512 }\n')
     done = home.run("config", "validate", "--output", "json")
     assert done.code == 0
     assert [warning["code"] for warning in done.json()["warnings"]] == ["config.not-active"]
-    assert done.json()["blocks"] == {"partition": 1, "sink": 1}
+    assert done.json()["blocks"] == {"partition": 1, "workspace": 1}
 
 
 def test_no_engine_is_imported_for_plain_files(home: Home) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from tailrace.cli.lazy_session import SessionOnDemand
     from tailrace.cli.listing import Row
+    from tailrace.cli.metrics import Metrics
     from tailrace.config.model import ConnectionSpec
     from tailrace.windows.run import Places
     from tailrace.windows.spec import WindowSpec
@@ -56,9 +57,8 @@ def run_windows(
     """
     from tailrace.cli.lazy_session import SessionOnDemand
     from tailrace.cli.settings import now, session_options
-    from tailrace.cli.window_metrics import failure_of, samples_of
+    from tailrace.cli.window_metrics import samples_of
     from tailrace.core import parse_time
-    from tailrace.core.errors import TailraceError
     from tailrace.windows.asking import nanoseconds
 
     specs = _specs(context, names)
@@ -76,17 +76,7 @@ def run_windows(
                 click.echo(f"warning: {spec.name}: {segment.late_files} late files, {segment.late_rows} logs", err=True)
 
         while True:
-            waiting = []
-            for spec, places in specs:
-                try:
-                    waiting.append(_pass(spec, places, session, last, told))
-                except TailraceError as error:
-                    if counted is not None:
-                        counted.count(failure_of(spec.name, error))
-                        counted.save()
-                    raise
-            if counted is not None:
-                counted.save()
+            waiting = _pass_all(specs, session, last, told, counted)
             if once or not any(waiting):
                 break
             if rows and last is None:  # it may go on for weeks
@@ -94,6 +84,31 @@ def run_windows(
                 rows.clear()
             time.sleep(min(spec.check_interval for spec, _ in specs))
     _tell(rows, output, context)
+
+
+def _pass_all(
+    specs: list[tuple[WindowSpec, Places]],
+    session: SessionOnDemand,
+    until: int | None,
+    told: Told,
+    counted: Metrics | None,
+) -> list[bool]:
+    """One window block after the other; one that fails is counted, and ends it."""
+    from tailrace.cli.window_metrics import failure_of
+    from tailrace.core.errors import TailraceError
+
+    waiting = []
+    for spec, places in specs:
+        try:
+            waiting.append(_pass(spec, places, session, until, told))
+        except TailraceError as error:
+            if counted is not None:
+                counted.count(failure_of(spec.name, error))
+                counted.save()
+            raise
+    if counted is not None:
+        counted.save()
+    return waiting
 
 
 def _pass(spec: WindowSpec, places: Places, session: SessionOnDemand, until: int | None, told: Told) -> bool:

@@ -50,14 +50,16 @@ class Lease:
 def leased(place: ObjectPlace, name: str, holder: Holder) -> Iterator[None]:
     """Hold the lease for the length of the block, or say at once who does."""
     lease = Lease(holder, secrets.token_hex(8), time.time())
-    keeper = _Keeper(place, lease, _taken(place, name, lease))
-    keeper.start()
-    _held.add(lease.token)
+    _held.add(lease.token)  # before another thread can see the lease, and take it for one that was left
     try:
-        yield
+        keeper = _Keeper(place, lease, _taken(place, name, lease))
+        keeper.start()
+        try:
+            yield
+        finally:
+            keeper.let_go()
     finally:
         _held.discard(lease.token)
-        keeper.let_go()
 
 
 def _taken(place: ObjectPlace, name: str, lease: Lease) -> UpdateVersion:

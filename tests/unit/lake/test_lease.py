@@ -16,6 +16,7 @@ from tailrace.core import LockedError
 from tailrace.core.errors import LakeError
 from tailrace.lake import lease
 from tailrace.lake.lock import partition_lock
+from tailrace.lake.object_place import ObjectPlace
 from tailrace.lake.paths import Lake
 
 
@@ -51,6 +52,20 @@ def test_who_comes_second_hears_who_holds_the_lease(lake: Lake) -> None:
             pass
     with partition_lock(lake, "t", "p", "free again"):
         pass
+
+
+def test_a_lease_is_held_from_the_moment_at_which_it_can_be_seen(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another thread of the same process would take it, as one that a process of the same number has left."""
+    seen = []
+    require = ObjectPlace.require_conditions
+
+    def looked(place: ObjectPlace, name: str) -> None:
+        seen.append(lease._is_left(place.read(name)))
+        require(place, name)
+
+    monkeypatch.setattr(ObjectPlace, "require_conditions", looked)
+    with partition_lock(lake, "t", "p", "mine"):
+        assert seen == [False]
 
 
 def test_a_lease_of_the_dead_does_not_block(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
