@@ -95,6 +95,8 @@ def opened() -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     # Of all its cursors: what a statement means is asked through another one than what it answers.
     connection.execute("SET GLOBAL TimeZone = 'UTC'")
+    # To a Python without a file, such as `python -c`, it would draw between the rows of an answer.
+    connection.execute("SET enable_progress_bar = false")
     # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
     connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
     return connection
