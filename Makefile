@@ -10,7 +10,7 @@ DEV := .venv/.dev-installed
 BENCH := .venv/.bench-installed
 PYTEST := $(BIN)/python -m pytest
 CODE := src tests benchmarks docs tools
-# One more than CI has cores: tests wait for processes that they have started for a third of their time; four take longer.
+# One more than CI has cores: tests wait for processes that they have started for a third of their time.
 TESTERS ?= 3
 
 .PHONY: help demo test long bench docs conformance lint style types contract fmt wheel clean
