@@ -30,8 +30,8 @@ INTRO = """# Benchmarks
 Made by the parts of `make bench`. The first sections, up to start-up, with objects, formats and tables, ran on a shared
 machine with nothing else running; a figure is the median of three alternating runs (start-up and objects: as said
 there) of a whole command from a cold start, process and JVM included. *CPU* is the sum over all processes, *RSS* the
-highest sum of resident memory over all processes at one time (*PSS*: shared pages counted once). Ratios are Tailrace ÷ the other: below 1 Tailrace is
-ahead.
+highest sum of resident memory over all processes at one time (*PSS*: shared pages counted once). Ratios are
+Tailrace ÷ the other: below 1 Tailrace is ahead.
 
 - **cloudtrail**: 400,000 events (624 MB of JSON) in 1,000 gz files at 1×; **nginx**: 1,000,000 lines in 20 gz
   files; **vpc**: 1,000,000 lines in 100 gz files. 4× and 16×: as many times the rows and files, √ the days.
