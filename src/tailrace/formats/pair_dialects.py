@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 import numpy as np
@@ -40,6 +40,8 @@ class Dialect:
     "Values without their quotes and escapes."
     heads: tuple[str, ...] = ()
     "Fields of the head."
+    alike: dict[str, str] = field(default_factory=dict)
+    "Keys that another dialect calls otherwise: for tables that know only those names."
 
 
 # logfmt: a=1 b="x y" flag
@@ -125,6 +127,10 @@ def _unescaped(text: str) -> str:
 # LEEF:1.0|vendor|product|version|event|key=value<tab>key=value; LEEF 2.0 may name another character for the tab
 
 _LEEF_NAMES = (*_HEADS, "device_event_class_id")
+_LEEF_AS_CEF = {
+    "devTime": "rt", "sev": "severity", "action": "act", "usrName": "suser", "srcPort": "spt", "dstPort": "dpt",
+    "srcMAC": "smac", "dstMAC": "dmac", "srcBytes": "in", "dstBytes": "out", "url": "request",
+}  # fmt: skip
 _LEEF = (
     rf"^(?P<prefix>.*?)LEEF: ?(?P<version>\d\.\d)\|{(_PART + chr(92) + '|') * 4}"
     r"(?:(?P<separator>[^\s\w|=]|0?x[0-9A-Fa-f]{1,4}|)\|)?(?P<body>.*)$"
@@ -175,5 +181,5 @@ DIALECTS = {
     "logfmt": Dialect(_logfmt_opened, _logfmt_marked, _logfmt_plain),
     "ltsv": Dialect(_ltsv_opened, _ltsv_marked, _as_is),
     "cef": Dialect(_cef_opened, _cef_marked, _cef_plain, _CEF_NAMES),
-    "leef": Dialect(_leef_opened, _leef_marked, _as_is, _LEEF_NAMES),
+    "leef": Dialect(_leef_opened, _leef_marked, _as_is, _LEEF_NAMES, _LEEF_AS_CEF),
 }

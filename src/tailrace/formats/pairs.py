@@ -44,6 +44,8 @@ class PairsDecoder:
         sources = [c.src or c.name for c in table.columns if c.sql is None and not isinstance(c.type, Struct)]
         self.known = frozenset((*sources, *source_keys(table)))
         self.fitter = Fitter(table, (*self.known, *self.dialect.heads))
+        alike = self.dialect.alike.items()
+        self.alike = {name: other for name, other in alike if name not in self.known and other in self.known}
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         for block in cut_lines(stream):
@@ -97,7 +99,8 @@ class PairsDecoder:
         """A column for each key that the table knows, and the other pairs as members of a JSON object."""
         coded = found.keys.dictionary_encode()
         codes = coded.indices.to_numpy()
-        names = coded.dictionary.to_pylist()
+        spelled = coded.dictionary.to_pylist()
+        names = [self.alike.get(name, name) for name in spelled]
         order = np.argsort(codes, kind="stable")
         bounds = np.searchsorted(codes[order], np.arange(len(names) + 1))
         fields: Texts = {}
@@ -107,7 +110,9 @@ class PairsDecoder:
                 mine = order[bounds[code] : bounds[code + 1]]
                 places = np.full(rows, -1)
                 places[found.rows[mine]] = mine  # of a key that comes again the last wins
-                fields[name] = found.values.take(pa.array(places, mask=places < 0))
+                values = found.values.take(pa.array(places, mask=places < 0))
+                both = [values, fields[name]] if name in fields else [values]
+                fields[name] = pc.coalesce(*both) if spelled[code] == name else pc.coalesce(*reversed(both))
             else:
                 others[code] = self.keep == ("*",) or any(fnmatchcase(name, glob) for glob in self.keep)
         return fields, _members(found, codes, others[codes], rows)

@@ -6,18 +6,21 @@ SPELLED = (
     "%b %d %Y %H:%M:%S.%f",
     "%b %d %Y %H:%M:%S",
     "%b %d, %Y %H:%M:%S",
+    "%b-%d-%Y %H:%M:%S",
     "%b %d %H:%M:%S.%f %Y",
     "%Y/%m/%d %H:%M:%S",
 )
 
 
 def moment(field: str) -> str:
-    """Milliseconds since 1970 or a date in words; the name of a zone at its end is not looked at."""
+    """Milliseconds or seconds since 1970, or a date in words; the name of a zone at its end is not looked at."""
+    number = f"try_cast({field} as double)"
+    epoch = f"try(epoch_ms(cast(if(abs({number}) < 1e11, {number} * 1000, {number}) as bigint)))"
     text = f"regexp_replace({field}, ' [A-Z]{{3,4}}$', '')"
-    return (
-        f"coalesce(try(epoch_ms(try_cast({field} as bigint))), try_strptime({text}, {list(SPELLED)}),"
-        f" try_cast(try_cast({text} as timestamptz) as timestamp))"
-    )
+    shifted = rf"regexp_replace({field}, ' ?(?:GMT|UTC)?([+-]\d\d:?\d\d)$', ' \1')"
+    zoned = f"try_strptime({shifted}, {[f'{pattern} %z' for pattern in SPELLED]}) at time zone 'UTC'"
+    plain = f"try_strptime({text}, {list(SPELLED)})"
+    return f"coalesce({epoch}, {plain}, {zoned}, try_cast(try_cast({text} as timestamptz) as timestamp))"
 
 
 TIMES = ("rt", "start", '"end"', "syslog_time", "concat_ws(' ', date, time)")

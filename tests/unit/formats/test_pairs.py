@@ -152,3 +152,16 @@ def test_nearly_right_lines_are_stored_or_refused(dialect: str, text: str) -> No
     data = f"CEF:0|v|p|1|e|n|3|{text}\nLEEF:1.0|v|p|1|e|{text}\n{text}".encode()
     rows, bad, skipped = read(dialect, data)
     assert len(rows) + len(bad) + skipped == data.count(b"\n") + (not data.endswith(b"\n"))
+
+
+def test_leef_fills_columns_that_cef_has_named() -> None:
+    columns = (col("port", "integer", "spt"), col("user", src="suser"), col("seconds", src="rt"), col("url"))
+    table = Table("t", "", Pairs("leef"), columns, Common(time=()))
+    line = b"LEEF:1.0|a|b|1|e|devTime=1720173600\tsrcPort=22\tusrName=zoe\turl=http://x/\tsrcMAC=00:11\n"
+    other = b"LEEF:1.0|a|b|1|e|srcPort=21\tspt=23\n"
+    rows, _, _ = read("leef", line, other, reader=decoder(table, Pairs("leef")))
+    heads = {"version", "device_vendor", "device_product", "device_version", "device_event_class_id"}
+    assert [{name: value for name, value in row.items() if name not in heads} for row in rows] == [
+        {"port": 22, "user": "zoe", "seconds": "1720173600", "url": "http://x/", "srcMAC": "00:11"},
+        {"port": 23},
+    ]
