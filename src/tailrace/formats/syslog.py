@@ -16,17 +16,25 @@ from tailrace.formats.regex_engine import RegexDecoder
 from tailrace.formats.years import MONTH, with_years
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-_OLD = rf"(?:{MONTH}) [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d+)?(?: \d{{4}}\b)?"
+_OLD = rf"(?:\d{{4}} )?(?:{MONTH}) [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d+)?(?: \d{{4}}\b)?"
+_DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _PRIORITY = r"<(?<priority>1[0-8]\d|19[01]|\d{1,2})>"
 _ELEMENT = r'\[[^\s="\]]+(?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*\]'
 _HEADER = r"(?<hostname>\S+) (?<app_name>\S+) (?<proc_id>\S+) (?<msg_id>\S+)"
 _TIME = rf"(?<timestamp>{_ISO}|{_OLD})"
-_FRONT = rf"^(?:{_PRIORITY})?[*.]?{_TIME}"
+_FRONT = rf"^(?:{_PRIORITY} ?)?[*.]?{_TIME}"
 _HOST = r"(?<hostname>\S*[^\s:])"
 _LEVELS = "EMERG|ALERT|CRIT|ERR|ERROR|WARNING|WARN|NOTICE|INFO|DEBUG"
 _REST = r"(?: \((?<sub_process>[^()]*)\))?(?: <(?<level>\w+)>)?: {0,2}(?<message>.*)$"
-_TAG = rf"(?<app_name>[^\s:\[\]]+)(?:\[(?<proc_id>[^\]\s]*)\])?{_REST}"
+# Digits alone are the sequence number of a network device.
+_TAG = rf"(?<app_name>\d*[^\s:\[\]\d][^\s:\[\]]*)(?:\[(?<proc_id>[^\]\s]*)\])?{_REST}"
 _SPACED_TAG = rf"(?<app_name>[^\s:\[\]]+(?: [^\s:\[\]]+)+)\[(?<proc_id>\d+)\]{_REST}"
+
+_FACILITIES = "kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|ntp|security|console|local[0-7]"
+_WORDS = "emerg|panic|alert|crit|err|error|warning|warn|notice|info|debug"
+_NUMBER = r"(?:(?<sequence>\d+))?: "
+_DEVICE_TIME = rf"(?<device_time>{_OLD}|{_ISO})(?: (?<zone>[A-Z]{{2,5}}))?"
+_MNEMONIC = r"(?<app_name>%[A-Z][\w-]*-\d-\w+) ?: (?<message>.*)$"
 
 _PAIR = " time="
 
@@ -38,18 +46,29 @@ FORMS = (
     rf"^(?:{_PRIORITY})?(?<timestamp>{_ISO}) {_HEADER} (?<structured_data>(?:{_ELEMENT})+)(?: {{1,2}}(?<message>.*))?$",
     rf"{_FRONT} (?<level>{_LEVELS}) {_TAG}",
     rf"{_FRONT}:? {_HOST} {_TAG}",
+    # Small systems write the facility and the severity as words: Alpine with the host, OpenWrt with the weekday.
+    rf"^(?:{_PRIORITY} ?)?(?:{_DAY} )?{_TIME}(?: {_HOST})? (?<facility_name>{_FACILITIES})\.(?<level>{_WORDS}) {_TAG}",
     rf"{_FRONT} {_HOST} {_SPACED_TAG}",
+    rf"{_FRONT}:? (?<app_name>[^\s:\[\]]+)\[(?<proc_id>[^\]\s]*)\]{_REST}",
     rf"{_FRONT}:?  {_TAG}",
+    rf"{_FRONT}  {_HOST} {_TAG}",
     rf"{_FRONT}:? (?<message>--- .*)$",
-    rf"{_FRONT}:? (?<app_name>%[A-Z][A-Z0-9_]*-\d-\w+): (?<message>.*)$",
+    # Network devices: a number, their name, their own time; after what a relay has put before.
+    rf"{_FRONT}(?: (?<zone>[A-Z]{{2,5}}))?:? {_MNEMONIC}",
+    rf"^(?:{_PRIORITY})?{_NUMBER}(?:{_HOST}: )?[*.]?{_TIME}(?: (?<zone>[A-Z]{{2,5}}))?: {_MNEMONIC}",
+    rf"{_FRONT}:? {_HOST} (?:{_NUMBER})?(?:\S+: )?[*.]?{_DEVICE_TIME}: {_MNEMONIC}",
+    rf"{_FRONT}:? {_HOST} : {_MNEMONIC}",
     rf"{_FRONT}:? {_HOST}:? (?<message>.*)$",
     rf"{_FRONT} : (?<message>.*)$",
-    # What stands where structured data should, and is none, belongs to the message.
-    rf"^(?:\d+ )?{_PRIORITY}(?<version>[1-9]\d{{0,2}}) (?<timestamp>{_ISO}|-) {_HEADER} (?<message>\[.*)$",
+    # What stands where structured data should, and is none, belongs to the message: some senders never write any.
+    rf"^(?:\d+ )?{_PRIORITY}(?<version>[1-9]\d{{0,2}}) (?<timestamp>{_ISO}|-) {_HEADER}(?: (?<message>.*))?$",
     # Firewalls tell the time in the message alone.
     rf"^{_PRIORITY}(?<message>[^\n]*?\bdate=(?<timestamp>\d{{4}}-\d\d-\d\d{_PAIR}\d\d:\d\d:\d\d)\b.*)$",
 )
-START = rf"^(?:<|\d{{4}}-\d\d-\d\d[T ]|\d{{1,3}} \d{{4}}-|\d+ <\d|[*.]?(?:{MONTH}) [ \d]?\d )"
+START = (
+    rf"^(?:<|\d{{4}}-\d\d-\d\d[T ]|\d{{1,3}} \d{{4}}-|\d+ <\d"
+    rf"|(?:\d*: |\d{{4}} )?[*.]?(?:{MONTH}) [ \d]?\d |{_DAY} {_OLD} (?:{_FACILITIES})\.)"
+)
 ANY_TIME = rf"(?P<time>{_ISO}|{_OLD})"
 "A time anywhere in a text."
 _BEGINS = re.compile(START.encode())

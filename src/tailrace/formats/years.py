@@ -9,7 +9,9 @@ import pyarrow.compute as pc
 
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 MONTH = "|".join(MONTHS)
-_YEARLESS = rf"^(?P<month>{MONTH}) +(?P<day>\d+) (?:(?P<y>\d{{4}}) )?(?P<time>[\d:.]+)(?: (?P<z>\d{{4}}))?$"
+_YEARLESS = (
+    rf"^(?:(?P<x>\d{{4}}) )?(?P<month>{MONTH}) +(?P<day>\d+) (?:(?P<y>\d{{4}}) )?(?P<time>[\d:.]+)(?: (?P<z>\d{{4}}))?$"
+)
 _SAID = ("%Y", "%y", "%G", "%s", "%c", "%x")
 
 
@@ -23,7 +25,7 @@ def with_years(texts: pa.Array, moment: datetime) -> pa.Array:
     parts = pc.extract_regex(texts, _YEARLESS)
     if parts.null_count == len(texts):
         return texts
-    month, day, year, time, late_year = parts.flatten()
+    early_year, month, day, year, time, late_year = parts.flatten()
     limit = moment + timedelta(days=1)
     number = pc.add(pc.index_in(month, pa.array(MONTHS)), 1).cast(pa.string())
     rest = pc.binary_join_element_wise(_padded(number), _padded(day), "-")
@@ -32,7 +34,7 @@ def with_years(texts: pa.Array, moment: datetime) -> pa.Array:
     guess = pc.if_else(late, str(limit.year - 1), str(limit.year))
     leap = pc.if_else(late, str(_leap_year(limit.year - 1)), str(_leap_year(limit.year)))
     guess = pc.if_else(pc.starts_with(rest, "02-29"), leap, guess)
-    said = pc.binary_join_element_wise(year, late_year, "")
+    said = pc.binary_join_element_wise(early_year, year, late_year, "")
     iso = pc.binary_join_element_wise(pc.if_else(pc.equal(said, ""), guess, said), rest, "-")
     return pc.coalesce(iso, texts)
 

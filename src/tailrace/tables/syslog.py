@@ -9,7 +9,7 @@ FACILITIES = (
     " 'local7']"
 )
 # Writers without a priority may write the level as a word, short or long.
-WORD = "case lower(level) when 'error' then 'err' when 'warn' then 'warning' else lower(level) end"
+WORD = "case lower(level) when 'error' then 'err' when 'warn' then 'warning' when 'panic' then 'emerg' else lower(level) end"
 
 TABLE = Table(
     name="syslog",
@@ -26,7 +26,11 @@ TABLE = Table(
             sql=f"coalesce({SEVERITIES}[priority::integer % 8 + 1], {WORD})",
             doc="emerg, alert, crit, err, warning, notice, info or debug.",
         ),
-        col("facility", sql=f"{FACILITIES}[priority::integer // 8 + 1]", doc="kern, user, mail, auth, local0 …"),
+        col(
+            "facility",
+            sql=f"coalesce({FACILITIES}[priority::integer // 8 + 1], facility_name)",
+            doc="kern, user, mail, auth, local0 …",
+        ),
         col("priority", "integer", doc="Facility times eight plus severity."),
         col("version", "tinyint", doc="Version of the protocol, 1; RFC 5424 only."),
         col("msg_id", doc="Kind of message; RFC 5424 only."),
