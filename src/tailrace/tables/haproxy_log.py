@@ -6,8 +6,10 @@ from tailrace.core.columns import Column
 TIME = r"[A-Z][a-z]{2} [ \d]?\d \d\d:\d\d:\d\d|\d{4}-\d\d-\d\dT\S+"
 WRITTEN = rf"(?<syslog_time>{TIME}) (?:(?<hostname>\S+) )?"
 PROCESS = r"(?<process_name>[^\s\[:]+)(?:\[(?<pid>\d+)\])?: "
-HEADER = rf"(?:<\d{{1,3}}>)?{WRITTEN}{PROCESS}"
-PERHAPS = rf"(?:(?:<\d{{1,3}}>)?(?:{WRITTEN})?{PROCESS})?"
+# `log … format rfc5424` puts a version before the time, and message id and structured data behind the process.
+MODERN = r"(?<process_name>\S+) (?<pid>\d+|-) \S+ (?:-|\[.*?\]) "
+HEADER = rf"(?:<\d{{1,3}}>)?(?:1 )?{WRITTEN}(?:{PROCESS}|{MODERN})"
+PERHAPS = rf"(?:(?:<\d{{1,3}}>)?(?:1 )?(?:{WRITTEN})?(?:{PROCESS}|{MODERN}))?"
 CLIENT = r"(?<client_ip>\S*?):(?<client_port>\d+) \[(?<accept_date>[^\]]+)\] (?<frontend_name>\S+)"
 SERVER = rf"{CLIENT} (?<backend_name>[^/\s]+)/(?<server_name>\S+)(?: (?<host>[^\s/]+))?"
 COUNTS = (
@@ -18,7 +20,12 @@ HTTP = (
     rf"{SERVER} (?<time_request>-?\d+)/(?<time_queue>-?\d+)/(?<time_connect>-?\d+)/(?<time_response>-?\d+)"
     r"/\+?(?<time_total>-?\d+) (?<status>-?\d+) \+?(?<bytes_read>\d+) (?<request_cookie>\S+) (?<response_cookie>\S+)"
     rf" (?<termination_state>\S{{4}}) {COUNTS}"
-    r"(?: \{(?<request_headers>[^}]*)\})?(?: \{(?<response_headers>[^}]*)\})? \"(?<request>.*)\"$"
+    r"(?: \{(?<request_headers>[^}]*)\})?(?: \{(?<response_headers>[^}]*)\})? \"(?<request>.*)\""
+)
+# What `option httpslog` adds.
+TLS = (
+    r" (?<fc_err>-|\d+)/(?<ssl_fc_err>-|[0-9A-Fa-f]+)/(?<ssl_c_err>-|\d+)/(?<ssl_c_ca_err>-|\d+)"
+    r"/(?<ssl_resumed>-|\d) (?<ssl_sni>[^/\s]+)/(?<ssl_version>[^/\s]+)/(?<ssl_cipher>\S+)"
 )
 TCP = (
     rf"{SERVER} (?<time_queue>-?\d+)/(?<time_connect>-?\d+)/\+?(?<time_total>-?\d+) \+?(?<bytes_read>\d+)"
@@ -40,8 +47,8 @@ TABLE = Table(
     doc="Requests and connections through HAProxy, and what it says of itself.",
     null="-",
     format=Regex(
-        f"^{PERHAPS}{HTTP}",
-        also=(f"^{PERHAPS}{TCP}", f"^{HEADER}{CONNECT}", f"^{PERHAPS}{FAILED}", f"^{HEADER}(?<message>.*)$"),
+        f"^{PERHAPS}{HTTP}$",
+        also=(f"^{PERHAPS}{HTTP}{TLS}$", f"^{PERHAPS}{TCP}", f"^{HEADER}{CONNECT}", f"^{PERHAPS}{FAILED}", f"^{HEADER}(?<message>.*)$"),
     ),
     columns=(
         col(
@@ -85,6 +92,9 @@ TABLE = Table(
         col("destination_ip", doc="Address that a connection went to."),
         col("destination_port", "integer", doc="Port that a connection went to."),
         col("mode", doc="HTTP or TCP, of connections that were only begun."),
+        col("ssl_version", doc="TLS version, of logs that `option httpslog` writes."),
+        col("ssl_cipher", doc="TLS cipher."),
+        col("ssl_sni", doc="Name that the client asked TLS for."),
         col("message", doc="What else HAProxy said."),
     ),
     common=Common(
@@ -92,7 +102,7 @@ TABLE = Table(
         source_ip="client_ip",
         destination_ip="destination_ip",
         ips=("client_ip", "destination_ip"),
-        domains=("host",),
+        domains=("host", "ssl_sni"),
         akas=("frontend_name", "backend_name", "server_name"),
     ),
 )
