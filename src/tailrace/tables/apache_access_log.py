@@ -8,6 +8,7 @@ COMBINED_TEXT = f'{COMMON_TEXT} "%{{Referer}}i" "%{{User-Agent}}i"'
 SSL_REQUEST_TEXT = '%t %h %{SSL_PROTOCOL}x %{SSL_CIPHER}x "%r" %b'
 COMMON = Layout(COMMON_TEXT, dialect="apache", split=REQUEST)
 COMBINED = Layout(COMBINED_TEXT, dialect="apache", split=REQUEST)
+COMBINED_IO = Layout(f"{COMBINED_TEXT} %I %O", dialect="apache", split=REQUEST)
 DEFAULT = Layout(
     COMBINED_TEXT,
     dialect="apache",
@@ -27,6 +28,7 @@ TABLE = Table(
     presets=(
         Preset("common", COMMON, "Apache's `common` log format."),
         Preset("combined", COMBINED, "Apache's `combined` log format."),
+        Preset("combinedio", COMBINED_IO, "Apache's `combinedio` log format, with bytes received and sent."),
     ),
     columns=(
         col("remote_addr", doc="Address or name of the client."),

@@ -8,7 +8,7 @@ LINE = (
     r" \[(?:(?<module>[^\]:]*):)?(?<level>[a-z0-9]+)\]"
     r"(?: \[pid (?<pid>\d+)(?::tid (?<tid>\d+))?\])?"
     r"(?: (?<source_file>[\w./-]+\.c\(\d+\)):)?"
-    r"(?: \((?<error_code>\d+)\)(?<error_text>[^:\]]*):)?"
+    r"(?: \((?:OS )?(?<error_code>\d+)\)(?<error_text>[^:\]]*):)?"
     r"(?: \[(?:client|remote) (?<client>\[[^\]]*\](?::\d+)?|[^\]]*)\])?"
     r" (?:(?<code>AH\d{5}): )?(?<message>.*?)(?:, referer: (?<referer>[^,]*))?$"
 )

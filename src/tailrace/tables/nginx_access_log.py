@@ -9,6 +9,12 @@ COMBINED_TEXT = (
 COMBINED = Layout(COMBINED_TEXT, dialect="nginx", split=REQUEST)
 MAIN_TEXT = f'{COMBINED_TEXT} "$http_x_forwarded_for"'
 MAIN = Layout(MAIN_TEXT, dialect="nginx", split=REQUEST)
+# The default of Kubernetes' ingress-nginx.
+INGRESS_TEXT = (
+    f"{COMBINED_TEXT} $request_length $request_time [$proxy_upstream_name] [$proxy_alternative_upstream_name]"
+    " $upstream_addr $upstream_response_length $upstream_response_time $upstream_status $req_id"
+)
+INGRESS = Layout(INGRESS_TEXT, dialect="nginx", split=REQUEST)
 # What people most often put in front: the host, with or without port, and the addresses of proxies.
 FRONTS = (
     "$host:$server_port",
@@ -23,7 +29,7 @@ DEFAULT = Layout(
     COMBINED_TEXT,
     dialect="nginx",
     split=REQUEST,
-    also=(MAIN_TEXT, *(f"{front} {COMBINED_TEXT}" for front in FRONTS)),
+    also=(MAIN_TEXT, INGRESS_TEXT, *(f"{front} {COMBINED_TEXT}" for front in FRONTS)),
 )
 LOCAL_TIME = "%d/%b/%Y:%H:%M:%S %z"
 
@@ -35,6 +41,7 @@ TABLE = Table(
     presets=(
         Preset("combined", COMBINED, "nginx's own default."),
         Preset("main", MAIN, "What the packaged nginx.conf calls `main`."),
+        Preset("ingress", INGRESS, "The default of Kubernetes' ingress-nginx."),
     ),
     columns=(
         col("remote_addr", doc="Address of the client."),
