@@ -53,6 +53,42 @@ def test_postgres_json_log(world: World, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+CLOUD_SQL = (
+    {
+        "textPayload": "2024-07-05 10:00:00.061 UTC [4711]: [2-1] db=orders,user=shop LOG:  duration: 11.5 ms"
+        '  statement: select "a"\n from x',
+        "resource": {"type": "cloudsql_database"}, "timestamp": "2024-07-05T10:00:00.062622Z", "severity": "INFO",
+    },
+    {"textPayload": "[4712]: [70-1] db=orders,user=zoe ERROR:  no such table", "timestamp": "2024-07-05T10:00:01.5Z"},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_postgres_log_of_cloud_sql(indent: int | None, world: World, tmp_path: Path) -> None:
+    """As a sink writes it, a line each, and as the console exports it; no format is named."""
+    whole = json.dumps(CLOUD_SQL, indent=indent)
+    text = whole if indent else "".join(json.dumps(record) + "\n" for record in CLOUD_SQL)
+    (tmp_path / "pg.json").write_text(text)
+    assert world.collect_one("postgres_log", str(tmp_path / "pg.json")).clean
+    columns = "log_time, user_name, database_name, session_line_num, error_severity, message, duration_ms, statement"
+    assert world.query(f"select {columns}, tp_extra ->> 'severity' from postgres_log order by tp_id") == [
+        (datetime(2024, 7, 5, 10, 0, 0, 61_000), "shop", "orders", 2, "LOG",
+         'duration: 11.5 ms  statement: select "a"\n from x', 11.5, 'select "a"\n from x', "INFO"),
+        (datetime(2024, 7, 5, 10, 0, 1, 500_000), "zoe", "orders", 70, "ERROR", "no such table", None, None, None),
+    ]  # fmt: skip
+
+
+def test_postgres_log_of_cloud_native(world: World, tmp_path: Path) -> None:
+    record = {"log_time": "2024-07-05 10:00:00.123 UTC", "user_name": "app", "process_id": "39",
+              "error_severity": "ERROR", "sql_state_code": "42P01", "query": "select x", "query_pos": "15"}  # fmt: skip
+    path = lines(tmp_path / "pg.json", {"level": "info", "msg": "record", "logging_pod": "db-1", "record": record})
+    assert world.collect_one("postgres_log", str(path)).clean
+    columns = "log_time, user_name, process_id, sql_state_code, query, query_pos"
+    assert world.query(f"select {columns}, tp_extra ->> '$.tp_envelope.logging_pod' from postgres_log") == [
+        (datetime(2024, 7, 5, 10, 0, 0, 123_000), "app", 39, "42P01", "select x", 15, "db-1"),
+    ]
+
+
 def test_traefik_json_log(world: World, tmp_path: Path) -> None:
     record = {
         "ClientHost": "192.0.2.7", "ClientUsername": "-", "RequestMethod": "GET", "RequestPath": "/a?b=1",

@@ -38,9 +38,10 @@ class SniffingDecoder:
     def decode(self, stream: Stream) -> Iterator[Batch]:
         whole = Again(stream)
         head = whole.head()
-        number = next((n for n, other in enumerate(self.others) if begins_as(other, head)), None)
-        if number is None:
+        likely = [n for n, other in enumerate(self.others) if begins_as(other, head)]
+        if not likely:
             return self.own.decode(whole)
+        number = max(likely, key=lambda n: _marks(self.others[n], head))
         grows = growing(stream)
         if grows and not continues(self.others[number]):
             grows.goes_on = False
@@ -58,13 +59,22 @@ def begins_as(fmt: Format, head: bytes) -> bool:
         return head.startswith(b"PAR1")
     if isinstance(fmt, Xml):
         return text.startswith(b"<")
-    if isinstance(fmt, Json | Jsonl):
+    if isinstance(fmt, Jsonl):
+        line, end, _ = text.partition(b"\n")
+        return text.startswith(b"{") and (not end or line.rstrip().endswith(b"}"))
+    if isinstance(fmt, Json):
         return text.startswith(b"{") or (text.startswith(b"[") and text[1:].lstrip().startswith(b"{"))
     if isinstance(fmt, Pairs):
         line = text.partition(b"\n")[0]
         sign = f"{fmt.dialect.upper()}:".encode()
         return sign in line and (sign != b"CEF:" or b"LEEF:" not in line)
     return isinstance(fmt, Delimited) and len(fmt.delimiter) == 1 and _has_the_fields(fmt, text)
+
+
+def _marks(fmt: Format, head: bytes) -> int:
+    """How many of the keys that only records in this format have are there: it tells several of one kind apart."""
+    keys = [*fmt.unwrap, *(key for _, key in fmt.field_map)] if isinstance(fmt, Json | Jsonl) else []
+    return sum(f'"{key.partition(".")[0]}"'.encode() in head for key in keys)
 
 
 def _has_the_fields(fmt: Delimited, text: bytes) -> bool:
