@@ -143,3 +143,33 @@ def test_azure_costs_in_parquet_are_those_of_csv(table: str, world: World, tmp_p
     assert other.collect_one(table, str(tmp_path / "cost.parquet"), format=f"format.{table}.parquet").clean
     assert other.query(select) == expected
     assert len(expected) == 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SubscriptionId,ResourceGroup,Date,Quantity,CostInBillingCurrency,ResourceId,Tags,BillingCurrencyCode\n"
+        's-1,rg1,07/05/2024,2.5,0.25,/r,"""env"": ""prod""",EUR\n',
+        "SubscriptionGuid,ResourceGroup,UsageDateTime,UsageQuantity,PreTaxCost,InstanceId,Tags,Currency\n"
+        's-1,rg1,2024-07-05,2.5,0.25,/r,"{""env"": ""prod""}",EUR\n',
+    ],
+)
+def test_azure_costs_with_the_names_of_other_exports(text: str, world: World, tmp_path: Path) -> None:
+    (tmp_path / "cost.csv").write_text(text)
+    assert world.collect_one("azure_cost_and_usage_actual", str(tmp_path / "cost.csv")).clean
+    columns = "subscription_id, resource_group_name, date, quantity, cost_in_billing_currency, resource_id"
+    found = world.query(f"select {columns}, tags ->> 'env', billing_currency from azure_cost_and_usage_actual")
+    assert found == [("s-1", "rg1", datetime(2024, 7, 5), 2.5, 0.25, "/r", "prod", "EUR")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"Events":[{"EventId":"1","CloudTrailEvent":"{\\"eventTime\\":\\"2024-07-05T10:00:00Z\\"}"}]}',
+        '{"events":[{"timestamp":1,"message":"{\\"eventTime\\":\\"2024-07-05T10:00:00Z\\"}"}],"nextToken":"x"}',
+    ],
+)
+def test_trails_as_commands_answer(text: str, world: World, tmp_path: Path) -> None:
+    (tmp_path / "trail.json").write_text(text)
+    assert world.collect_one("aws_cloudtrail_log", str(tmp_path / "trail.json")).clean
+    assert world.query("select event_time from aws_cloudtrail_log") == [(datetime(2024, 7, 5, 10),)]

@@ -54,6 +54,8 @@ class Delimited:
     "So many of the last fields may be missing, in all records of a file or in none."
     loose: bool = False
     "Names in a header are the columns' whatever their case and whatever stands between their words."
+    other_names: tuple[tuple[str, str], ...] = ()
+    "Names that a header may have instead of the usual: other name → field, for headers that lack the field."
     field_map: tuple[tuple[str, str], ...] = ()
     null_padding: bool = False
     "Fields that a record lacks at its end are null."

@@ -20,6 +20,7 @@ from tailrace.formats.csv_reader import CsvReader
 from tailrace.formats.delimited_text import free, grammar, single
 from tailrace.formats.feed import Once
 from tailrace.formats.fit import Fitter, Texts
+from tailrace.formats.json_struct import source_keys
 from tailrace.formats.lines import LineBlock, blank_lines, cut_lines, first_bytes, merged
 from tailrace.formats.records import record_block, records_of
 
@@ -146,11 +147,14 @@ class Reading:
         words = self._split(first)
         plain = plain_name if self.fmt.loose else str.casefold
         known = {plain(name): name for name in self.expected}
+        read = {plain(name): name for name in source_keys(self.table)}
         named = sum(plain(word.strip()) in known for word in words)
         has_header = self.fmt.header if self.fmt.header is not None else 2 * named >= max(len(self.expected), 1)
         if has_header:
             self.header = first
-            names = [known.get(plain(word.strip()), word.strip()) for word in words]
+            given = {plain(word.strip()) for word in words}
+            others = {plain(other): name for other, name in self.fmt.other_names if plain(name) not in given}
+            names = [(others | read | known).get(plain(word.strip()), word.strip()) for word in words]
         elif self.fmt.fields:
             names = list(self.fmt.fields[: max(len(words), len(self.fmt.fields) - self.fmt.optional)])
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Stream
+from tailrace.formats.fronts import objects
 from tailrace.formats.joining import joined
 from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows
 from tailrace.formats.json_cut import WINDOW_BYTES, Cut, Cutter, Window, is_dense
@@ -30,6 +32,7 @@ _RUN_BYTES = 512 * 1024
 _FIRST_LINES = 500
 "Lines that are decoded before all others: what is learned from them serves the rest."
 _OPEN, _CLOSE = ord("{"), ord("}")
+_BETWEEN = b"}{"
 
 
 def json_decoder(table: Table, fmt: Json | Jsonl) -> Decoder:
@@ -46,7 +49,7 @@ class DocumentDecoder:
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches of a document, in the order of its records; positions are ordinals."""
-        window = Window(stream)
+        window = Window(objects(stream))
         view, last = window.fill(WHOLE_BYTES)
         rows = self._whole(view) if last else None
         if rows is not None:
@@ -188,7 +191,7 @@ class LineDecoder:
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches of lines; positions are their byte offsets."""
-        for block in cut_lines(stream):
+        for block in cut_lines(objects(stream)):
             batches: list[Batch] = []
             start = 0
             while start < len(block) or not start:
@@ -216,6 +219,9 @@ class LineDecoder:
         return rows
 
     def _each(self, lines: Sequence[bytes], offsets: list[int]) -> Rows:
+        if any(_BETWEEN in line for line in lines):
+            divided = [(record, at + n) for line, at in zip(lines, offsets, strict=True) for n, record in _divided(line)]
+            lines, offsets = [record for record, _ in divided], [place for _, place in divided]
         found = self._cascade.unwrapped(lines)
         if found is None:
             return self._cascade.each(lines, offsets)
@@ -236,6 +242,18 @@ class LineDecoder:
             lambda: [block.raw(first + n) for n in filled.tolist()],
         )
         return rows if rows is not None and len(rows.structs) == len(filled) else None
+
+
+def _divided(line: bytes) -> list[tuple[int, bytes]]:
+    """Objects that a line holds one right after another, with their places: some writers leave out the line ends."""
+    try:
+        found = [bytes(raw) for raw in RAW.decode_lines(line)] if _BETWEEN in line else [line]
+    except UNREADABLE:
+        found = [line]
+    if len(found) < 2 or any(raw[:1] != b"{" for raw in found):
+        return [(0, line)]
+    starts = accumulate(map(len, found), initial=0)
+    return list(zip(starts, found, strict=False))
 
 
 def _run_of(block: LineBlock) -> int:

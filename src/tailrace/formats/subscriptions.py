@@ -1,4 +1,4 @@
-"""Lines inside JSON: what a subscription of CloudWatch Logs delivers, with the log's own lines as `message`."""
+"""Lines as CloudWatch Logs hands them on: inside JSON as `message`, or with the time of each before it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from itertools import chain
 
 from tailrace.core import Common, Json, Table, col
 from tailrace.formats.base import Bad, Stream
+from tailrace.formats.fronts import EXPORTED, Bare
 from tailrace.formats.json_decode import json_decoder
 
-_FORMAT = Json(records="logEvents")
+_FORMAT = Json(records="logEvents", unwrap=("events",))
 _EVENTS = Table("subscription", "", _FORMAT, (col("message"),), Common(time=()))
 
 
 class Messages:
-    """The messages of a stream of such documents, a line each; any other stream as it is."""
+    """The messages of a subscription, a command's answer or an export, a line each; any other stream as it is."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream = stream
@@ -29,7 +30,9 @@ class Messages:
         blocks = iter(self._stream)
         first = next(blocks, b"")
         whole = _Blocks(chain([first], blocks))
-        return self._lines(whole) if first.lstrip()[:1] == b"{" else iter(whole)
+        if first.lstrip()[:1] == b"{":
+            return self._lines(whole)
+        return iter(Bare(whole, EXPORTED, blanks=False) if EXPORTED.match(first) else whole)
 
     def _lines(self, documents: _Blocks) -> Iterator[bytes]:
         for batch in json_decoder(_EVENTS, _FORMAT).decode(documents):

@@ -24,7 +24,7 @@ TABLE = Table(
     null="-",
     format=W3c(tuple(FIELDS[:width] for width in WIDTHS)),
     presets=(
-        Preset("json", Jsonl(unwrap=("logEvents.message",)), "Standard logging (v2) in JSON."),
+        Preset("json", Jsonl(unwrap=("logEvents.message", "events.message")), "Standard logging (v2) in JSON."),
         Preset("parquet", Parquet(), "Standard logging (v2) in Parquet."),
     ),
     columns=(

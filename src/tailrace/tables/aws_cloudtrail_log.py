@@ -15,8 +15,8 @@ flatten(list_transform(json_extract_string(resources, '$[*].ARN'), lambda a: [
 DEFAULT = Json(
     records="Records",
     keys="camel",
-    # Events of EventBridge, of a CloudWatch subscription, and as the API looks them up.
-    unwrap=("detail", "logEvents.message", "CloudTrailEvent"),
+    # Events of EventBridge, of a CloudWatch subscription, and as commands look them up.
+    unwrap=("detail", "logEvents.message", "events.message", "Events.CloudTrailEvent", "CloudTrailEvent"),
     # Digests, which lie beside the logs and prove that none is missing.
     skip=("digestS3Object",),
 )

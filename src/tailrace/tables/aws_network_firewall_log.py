@@ -5,7 +5,7 @@ from tailrace.core import Common, Json, Sql, Table, col, struct
 TABLE = Table(
     name="aws_network_firewall_log",
     doc="Alerts, flows and TLS events of AWS Network Firewall.",
-    format=Json(unwrap=("logEvents.message", "message")),
+    format=Json(unwrap=("logEvents.message", "events.message", "message")),
     columns=(
         col("event_timestamp", "timestamp", time="epoch", doc="When the record was written, UTC."),
         col("firewall_name", required=True, doc="Name of the firewall."),

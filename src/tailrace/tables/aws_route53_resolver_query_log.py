@@ -9,7 +9,7 @@ ANSWERED = "list_filter(json_extract_string(answers, '$[*].Rdata'), lambda a: re
 TABLE = Table(
     name="aws_route53_resolver_query_log",
     doc="DNS queries from VPCs, and how Route 53 Resolver answered them.",
-    format=Jsonl(unwrap=("logEvents.message", "message")),
+    format=Jsonl(unwrap=("logEvents.message", "events.message", "message")),
     columns=(
         col("query_timestamp", "timestamp", doc="When the query came, UTC."),
         col("version", doc="Version of the log's format."),

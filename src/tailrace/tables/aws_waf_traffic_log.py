@@ -11,7 +11,7 @@ RESPONSE = struct(
 TABLE = Table(
     name="aws_waf_traffic_log",
     doc="Web requests that AWS WAF looked at: what they were, which rules matched, and what was done.",
-    format=Jsonl(keys="camel", unwrap=("logEvents.message", "message")),
+    format=Jsonl(keys="camel", unwrap=("logEvents.message", "events.message", "message")),
     columns=(
         col("timestamp", "timestamp", time="epoch_ms", doc="When the request was looked at, UTC."),
         col("format_version", "integer", doc="Version of the log's format."),

@@ -5,6 +5,15 @@ from tailrace.core import Common, Delimited, Parquet, Preset, Table, camel, col
 # Older exports leave out the braces.
 TAGS = "case when trim(tags) like '{%' then tags else '{' || tags || '}' end"
 
+# Enterprise agreements and older exports.
+OTHER_NAMES = (
+    ("usageDateTime", "date"), ("usageDate", "date"), ("cost", "costInBillingCurrency"),
+    ("preTaxCost", "costInBillingCurrency"), ("billingCurrencyCode", "billingCurrency"),
+    ("currency", "billingCurrency"), ("resourceGroup", "resourceGroupName"), ("instanceId", "resourceId"),
+    ("subscriptionGuid", "subscriptionId"), ("usageQuantity", "quantity"), ("resourceRate", "effectivePrice"),
+    ("product", "productName"), ("invoiceSection", "invoiceSectionName"),
+)  # fmt: skip
+
 
 def day(name: str) -> str:
     """A day, month first or as ISO 8601 has it."""
@@ -15,7 +24,7 @@ def day(name: str) -> str:
 TABLE = Table(
     name="azure_cost_and_usage_actual",
     doc="What Azure charges: cost, usage and prices by subscription, resource and meter.",
-    format=Delimited(header=True),
+    format=Delimited(header=True, other_names=OTHER_NAMES),
     presets=(Preset("parquet", Parquet(), "Exports in Parquet."),),
     columns=(
         col("date", "timestamp", sql=day("date"), doc="Day of the usage or purchase."),

@@ -17,7 +17,7 @@ TABLE = Table(
         records="items",
         keys="camel",
         # AKS (Event Hubs, storage, Log Analytics), EKS (CloudWatch subscription), and what log shippers make of lines.
-        unwrap=("records", "properties.log", "log_s", "logEvents.message", "log", "message"),
+        unwrap=("records", "properties.log", "log_s", "logEvents.message", "events.message", "log", "message"),
     ),
     columns=(
         col("request_received_timestamp", "timestamp", doc="When the request reached the API server, UTC."),
