@@ -119,6 +119,8 @@ class Regex:
     "Further expressions tried, in order, on records that do not fit `layout`."
     start: str | None = None
     "As in Grok: records of several lines."
+    lead: str | None = None
+    "A regex: a line in which it is found, right before one that begins a record, belongs to that record."
     skip: str | None = None
     "A regex: records that do not fit, but in which it is found, are no records: what a server writes as it starts."
 

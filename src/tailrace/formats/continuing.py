@@ -44,4 +44,6 @@ def _start_of(fmt: Format) -> str | None:
         from tailrace.formats.syslog import START
 
         return START
+    if isinstance(fmt, Regex) and fmt.start is not None and fmt.lead is not None:
+        return f"(?:{fmt.start})|(?:{fmt.lead})"
     return fmt.start if isinstance(fmt, Grok | Regex) else None

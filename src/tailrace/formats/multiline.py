@@ -14,13 +14,14 @@ from tailrace.formats.base import Positions, Stream, growing
 from tailrace.formats.grok import checked_start
 from tailrace.formats.line_texts import texts_of
 from tailrace.formats.lines import LineBlock, cut_lines, merged
+from tailrace.formats.matchers import bools
 from tailrace.formats.records import MAX_RECORD_BYTES, record_block
 
 
 class Starts:
-    """Tells the lines in which a record begins."""
+    """Tells the lines in which a record begins; a line that leads such a one begins it in its place."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, lead: str | None = None) -> None:
         try:
             pc.match_substring_regex(pa.array([""]), checked_start(pattern))
         except pa.ArrowInvalid:
@@ -32,9 +33,14 @@ class Starts:
                 hint="lookaround and back references are not possible here",
             ) from None
         self.pattern = pattern
+        self.lead = lead
 
     def __call__(self, lines: pa.StringArray) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_] = pc.match_substring_regex(lines, self.pattern).to_numpy(zero_copy_only=False)
+        found = bools(pc.match_substring_regex(lines, self.pattern))
+        if self.lead is not None:
+            leads = bools(pc.match_substring_regex(lines, self.lead))[:-1] & found[1:]
+            found = np.append(found[:1], found[1:] & ~leads)
+            found[:-1] |= leads
         return found
 
 

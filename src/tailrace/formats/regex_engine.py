@@ -34,8 +34,8 @@ Part = tuple[Lines, Matched]
 
 def regex_decoder(table: Table, format: Regex | Grok) -> Decoder:
     """The engine for lines that an expression describes."""
-    skip = format.skip if isinstance(format, Regex) else None
-    return RegexDecoder(table, expressions_of(format), format.start, skip)
+    skip, lead = (format.skip, format.lead) if isinstance(format, Regex) else (None, None)
+    return RegexDecoder(table, expressions_of(format), format.start, skip, lead)
 
 
 def matchers(expression: Expression) -> list[Matcher]:
@@ -161,10 +161,15 @@ class RegexDecoder:
     """Expressions over the lines or records of any number of artifacts; the first that is found wins."""
 
     def __init__(
-        self, table: Table, expressions: Sequence[Expression], start: str | None = None, skip: str | None = None
+        self,
+        table: Table,
+        expressions: Sequence[Expression],
+        start: str | None = None,
+        skip: str | None = None,
+        lead: str | None = None,
     ) -> None:
         self.skip = skip
-        self.starts = Starts(start) if start is not None else None
+        self.starts = Starts(start, lead) if start is not None else None
         yearless = [c for c in table.columns if c.type == "timestamp" and is_yearless(c.time)]
         self.yearless = {c.src or c.name for c in yearless}
         columns = tuple(replace(c, time=None) if c in yearless else c for c in table.columns)

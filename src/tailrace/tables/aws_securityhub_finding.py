@@ -1,6 +1,6 @@
 """AWS Security Hub findings: one row per finding, as EventBridge delivers them or as the API lists them."""
 
-from tailrace.core import At, Common, Json, Sql, Table, col, struct
+from tailrace.core import Common, Json, Sql, Table, col, struct
 
 ACTION = struct(
     col("action_type"),
@@ -122,7 +122,7 @@ TABLE = Table(
         col("schema_version", doc="Version of the finding's format."),
     ),
     common=Common(
-        time=("time", At("updated_at", "%Y-%m-%dT%H:%M:%S.%fZ"), "created_at"),
+        time=("time", "updated_at", "created_at"),
         source_ip="network.source_ip_v4",
         destination_ip="network.destination_ip_v4",
         ips=("network.source_ip_v4", "network.destination_ip_v4"),

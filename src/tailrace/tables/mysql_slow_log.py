@@ -5,7 +5,7 @@ from tailrace.core import Common, Regex, Table, col
 # What the server writes as it starts, and times that the next statement shares with those after it.
 BETWEEN = r"# Time: [^\n]*|[^\n]*, Version: [^\n]*started with:|Tcp port: [^\n]*|Time\s+Id Command\s+Argument"
 RECORD = (
-    r"^# User@Host: (?<user_name>[^\[\n]*)\[(?<current_user>[^\]]*)\] @ (?<host>\S*) \[(?<client_ip>[^\]]*)\]"
+    r"^(?:# Time: (?<time>[^\n]*)\n)?# User@Host: (?<user_name>[^\[\n]*)\[(?<current_user>[^\]]*)\] @ (?<host>\S*) \[(?<client_ip>[^\]]*)\]"
     r"(?:\s+Id:\s*(?<thread_id>\d+))?[^\n]*(?:\n(?<details>#[^\n]*(?:\n#[^\n]*)*))?"
     r"(?:\nuse (?<database_name>[^;\n]+);)?"
     rf"(?:\nSET timestamp=(?<set_timestamp>[0-9.]+);)?(?:\n(?<statement>.*?))?(?:\n(?:{BETWEEN}))*\s*$"
@@ -17,12 +17,22 @@ def told(name: str, value: str = r"([0-9.]+)") -> str:
     return rf"nullif(regexp_extract(details, '{name}: *{value}', 1), '')"
 
 
+# Servers of old pad the hour with a blank.
+OLD_TIME = "try_strptime(replace(time, '  ', ' 0'), '%y%m%d %H:%M:%S')"
+TOLD_TIME = f"coalesce(time, {told('Start', '([0-9T:.Z+-]+)')})"
+
 TABLE = Table(
     name="mysql_slow_log",
     doc="Statements that took long on MySQL, MariaDB and Percona servers.",
-    format=Regex(RECORD, start="^# User@Host: ", skip=rf"^(?:{BETWEEN})$"),
+    format=Regex(RECORD, start="^# User@Host: ", lead="^# Time: ", skip=rf"^(?:{BETWEEN})$"),
     columns=(
         col("timestamp", "timestamp", "set_timestamp", "When the statement began, UTC.", time="epoch_s"),
+        col(
+            "logged_at",
+            "timestamp",
+            sql=f"case when time[7] = ' ' then {OLD_TIME} else try_cast({TOLD_TIME} as timestamptz) end",
+            doc="When it was written to the log, or began; without a zone taken as UTC.",
+        ),
         col("user_name", null_if="", doc="User who signed in."),
         col("current_user", null_if="", doc="User whose rights hold."),
         col("host", null_if="", doc="Host of the client."),
@@ -49,7 +59,7 @@ TABLE = Table(
         col("details", doc="The comment lines before the statement."),
     ),
     common=Common(
-        time=("timestamp",),
+        time=("timestamp", "logged_at"),
         source_ip="client_ip",
         ips=("client_ip",),
         akas=("database_name",),

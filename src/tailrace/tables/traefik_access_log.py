@@ -35,6 +35,7 @@ TABLE = Table(
             sql="coalesce(try_strptime(start_local, '%d/%b/%Y:%H:%M:%S %z'), try_cast(\"StartUTC\" as timestamptz))",
             doc="When the request was received, UTC.",
         ),
+        col("logged_at", "timestamp", "time", "When the line was written, UTC; JSON only."),
         col("client_host", doc="Address of the client."),
         col("client_user", doc="User name of the authentication."),
         col("request_method", doc="GET, POST …"),
@@ -55,7 +56,7 @@ TABLE = Table(
         ),
     ),
     common=Common(
-        time=("timestamp",),
+        time=("timestamp", "logged_at"),
         source_ip="client_host",
         ips=("client_host",),
         akas=("router_name", "service_url"),

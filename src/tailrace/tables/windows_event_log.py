@@ -5,8 +5,11 @@ from tailrace.core import Common, Json, Preset, Sql, Table, Xml, col
 
 def system(name: str, attribute: str = "") -> str:
     """A value of the event's System part; converters of XML spell attributes and texts in their own ways."""
-    inside = (f'."#attributes".{attribute}', f'."@{attribute}"') if attribute else ('."#text"', "")
-    return ", ".join(f"system ->> '$.{name}{end}'" for end in inside)
+    texts = [f"system ->> '$.{name}{end}'" for end in ('."#text"', ".Value", "")]
+    if attribute:
+        inside = (f'."#attributes".{attribute}', f'."@{attribute}"', f".{attribute}", f"_attributes.{attribute}")
+        texts = [f"system ->> '$.{name}{end}'" for end in inside]
+    return ", ".join(texts)
 
 
 def told(*expressions: str) -> str:
@@ -20,12 +23,17 @@ def detail(name: str) -> str:
 
 
 def moment(text: str) -> str:
-    """A time with any offset, or as PowerShell writes it, as UTC."""
+    """A time with any offset, as PowerShell writes it, or in seconds since 1970, as UTC."""
     ticks = f"nullif(regexp_extract({text}, '^/Date\\((-?[0-9]+)\\)/$', 1), '')"
-    return f"coalesce(make_timestamp_ms({ticks}::bigint), try_cast({text} as timestamptz) at time zone 'UTC')"
+    seconds = f"try(make_timestamp(cast(try_cast({text} as double) * 1e6 as bigint)))"
+    written = f"try_cast({text} as timestamptz) at time zone 'UTC'"
+    return f"coalesce(make_timestamp_ms({ticks}::bigint), {written}, {seconds})"
 
 
-TIME = told("EventTime", "SystemTime", system("TimeCreated", "SystemTime"), "TimeCreated", '"@timestamp"')
+CREATED = system("TimeCreated", "SystemTime")
+TIME = told("EventTime", "SystemTime", CREATED, "TimeCreated", "TimeGenerated", '"@timestamp"')
+RECORD_IDS, PROCESS_IDS = ("EventRecordID", "EventRecordId", "RecordNumber", "RecordId"), ("ProcessID", "ProcessId")
+PROVIDER = "winlog ->> 'provider_name'"
 EVENT_DATA = "coalesce(try(EventData::json), winlog -> 'event_data')"
 
 TABLE = Table(
@@ -38,13 +46,13 @@ TABLE = Table(
         col(
             "event_id",
             "integer",
-            sql=told("EventID", system("EventID"), "winlog ->> 'event_id'", "Id"),
+            sql=told("EventID", "EventId", system("EventID"), "winlog ->> 'event_id'", "Id"),
             doc="Kind of event, such as 4624 for a login.",
         ),
         col("channel", sql=told("Channel", system("Channel"), "winlog ->> 'channel'", "LogName"), doc="Security, …"),
         col(
             "provider_name",
-            sql=told("SourceName", "ProviderName", system("Provider", "Name"), "winlog ->> 'provider_name'"),
+            sql=told("SourceName", "ProviderName", "Provider", system("Provider", "Name"), PROVIDER),
             doc="What wrote the event.",
         ),
         col(
@@ -60,13 +68,13 @@ TABLE = Table(
         col(
             "record_id",
             "bigint",
-            sql=told("RecordNumber", "RecordId", "EventRecordID", system("EventRecordID"), "winlog ->> 'record_id'"),
+            sql=told(*RECORD_IDS, system("EventRecordID"), "winlog ->> 'record_id'"),
             doc="Number of the event in its channel.",
         ),
         col(
             "process_id",
             "bigint",
-            sql=told("ExecutionProcessID", system("Execution", "ProcessID"), "winlog ->> '$.process.pid'", "ProcessID"),
+            sql=told("ExecutionProcessID", system("Execution", "ProcessID"), "winlog ->> '$.process.pid'", *PROCESS_IDS),
             doc="Process that wrote the event.",
         ),
         col(
