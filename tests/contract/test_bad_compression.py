@@ -87,8 +87,27 @@ def test_nothing_is_left_behind_by_a_corrupt_file(inbox: Inbox, monkeypatch: pyt
     assert len(list(root.rglob("*.parquet"))) == 1
 
 
-def test_other_bytes_after_gz(inbox: Inbox) -> None:
-    inbox.put("a.log.gz", gzip.compress(lines(5)) + b"something else")
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+@pytest.mark.parametrize("other", [b"x", b"something else", bytes(5) + b"something else", b"<html>" * 100_000])
+def test_other_bytes_after_the_end(kind: str, other: bytes, inbox: Inbox) -> None:
+    """What checksums have proved is stored; the bytes behind it are kept, and told."""
+    inbox.put(f"a.log.{kind}", compressed(kind, lines(5)) + compressed(kind, line("last").rstrip()) + other)
+    report = inbox.collect()
+    (trouble,) = report.troubles
+    assert trouble.code == "data.partial-artifact"
+    assert "other bytes" in trouble.message
+    assert (report.partial, report.counts.stored, report.counts.quarantined) == (1, 6, 0)
+    ((reason, raw, length),) = inbox.refused()
+    left = other.lstrip(b"\0")
+    assert reason.startswith("artifact: ")
+    assert (raw, length) == (left[:65_536], len(left))
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
+def test_a_broken_member_after_a_good_one(kind: str, inbox: Inbox) -> None:
+    broken = bytearray(compressed(kind, lines(5)))
+    broken[-6 if kind == "gz" else -30 if kind == "xz" else -2] ^= 0xFF
+    inbox.put(f"a.log.{kind}", compressed(kind, lines(5)) + bytes(broken))
     report = inbox.collect()
     assert (report.failed, report.counts.stored) == (1, 0)
 

@@ -12,6 +12,7 @@ from isal import igzip_lib
 
 from tailrace.formats.base import Bomb, CorruptStream
 from tailrace.formats.feed import BLOCK, Blocks, Feed
+from tailrace.formats.surplus import Surplus, other_bytes
 from tailrace.formats.zstd_frames import ZstdFrames
 
 PIECE = 256 * 1024
@@ -62,11 +63,14 @@ def compression(head: bytes, name: str) -> str | None:
     return None
 
 
-def decompressed(feed: Feed, kind: str) -> Blocks:
-    """Blocks of the given compression (not zip, which is an archive)."""
+def decompressed(feed: Feed, kind: str, surplus: Surplus) -> Blocks:
+    """Blocks of the given compression (not zip, which is an archive); `surplus` is told what follows its end.
+
+    A checksum has proved what stands before other bytes: it is whole, whatever they are.
+    """
     if kind == "zstd":
-        return _zstd(feed)
-    return _members(feed, kind, _DECOMPRESSORS[kind])
+        return _zstd(feed, surplus)
+    return _members(feed, kind, _DECOMPRESSORS[kind], surplus)
 
 
 class _Member(Protocol):
@@ -95,7 +99,7 @@ _LIBRARY_ERROR = cast(type[Exception], igzip_lib.error)
 _ERRORS: tuple[type[Exception], ...] = (_LIBRARY_ERROR, lzma.LZMAError, OSError, EOFError, ValueError)
 
 
-def _members(feed: Feed, kind: str, new_member: Callable[[], _Member]) -> Blocks:
+def _members(feed: Feed, kind: str, new_member: Callable[[], _Member], surplus: Surplus) -> Blocks:
     data = feed.take(PIECE)
     while data:
         member = new_member()
@@ -113,7 +117,8 @@ def _members(feed: Feed, kind: str, new_member: Callable[[], _Member]) -> Blocks
                 yield block
         data = _after_padding(feed, member.unused_data)
         if data and not any(data.startswith(magic) or magic.startswith(data) for magic in MAGIC[kind]):
-            raise CorruptStream(f"{kind}: other bytes after the end of the compressed data")
+            surplus(other_bytes(feed, data, kind))
+            break
     return feed.truncated
 
 
@@ -124,8 +129,8 @@ def _after_padding(feed: Feed, data: bytes) -> bytes:
     return data
 
 
-def _zstd(feed: Feed) -> Blocks:
-    frames = ZstdFrames(feed, PIECE)
+def _zstd(feed: Feed, surplus: Surplus) -> Blocks:
+    frames = ZstdFrames(feed, PIECE, surplus)
     # The library cannot tell a cut from an end, so the frames are counted on their way in.
     reader = zstandard.ZstdDecompressor(max_window_size=_MEMORY_LIMIT).stream_reader(
         cast(IO[bytes], frames), read_size=PIECE, read_across_frames=True

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import BinaryIO
 
 from tailrace.formats.archives import RECORD, Tar, is_tar, zip_members
-from tailrace.formats.base import Bomb, CorruptStream, Stream
+from tailrace.formats.base import Bad, Bomb, CorruptStream, Stream
 from tailrace.formats.compression import LONGEST_MAGIC, BombGuard, compression, decompressed
 from tailrace.formats.feed import Blocks, Feed, gathered, read_blocks
 
@@ -29,9 +29,11 @@ class Streams:
     can come from a stream or from the step to the next. A stream that raised leaves other members readable.
     """
 
-    def __init__(self, pairs: Pairs) -> None:
+    def __init__(self, pairs: Pairs, surplus: list[Bad] | None = None) -> None:
         self.truncated = False
         "After the end: was a stream cut off, or the archive itself?"
+        self.surplus = [] if surplus is None else surplus
+        "After the end: other bytes that followed compressed data."
         self._pairs = pairs
 
     def __iter__(self) -> Iterator[tuple[str | None, Stream]]:
@@ -51,7 +53,8 @@ def open_streams(raw: BinaryIO, name: str, seen: Callable[[bytes], None] | None 
     `seen` is shown the bytes as they are read.
     """
     feed = Feed(read_blocks(raw, seen))
-    return Streams(_Opener(raw, feed).open(feed, name, 0))
+    opener = _Opener(raw, feed)
+    return Streams(opener.open(feed, name, 0), opener.surplus)
 
 
 def open_text(raw: BinaryIO, seen: Callable[[bytes], None]) -> Stream:
@@ -75,6 +78,7 @@ class _Opener:
     def __init__(self, raw: BinaryIO, stored: Feed) -> None:
         self._raw = raw
         self._stored = stored
+        self.surplus: list[Bad] = []
         self._size = 0
         self._guard = BombGuard(lambda: max(self._size, self._stored.taken))
 
@@ -85,7 +89,7 @@ class _Opener:
         if kind == "zip":
             return (yield from self._zip(feed, layer))
         if kind:
-            inner = Feed(gathered(self._guard.checked(decompressed(feed, kind))))
+            inner = Feed(gathered(self._guard.checked(decompressed(feed, kind, self.surplus.append))))
             return (yield from self.open(inner, name.rpartition(".")[0], layer + 1))
         head = feed.peek(RECORD)
         if is_tar(head) or (name.lower().endswith(".tar") and head and not head.strip(b"\0")):

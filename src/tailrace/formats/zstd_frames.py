@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from tailrace.formats.base import CorruptStream
 from tailrace.formats.feed import Feed
+from tailrace.formats.surplus import Surplus, other_bytes
 
+_FRAME = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"
 _DICTIONARY_ID_BYTES = (0, 1, 2, 4)
 _CONTENT_SIZE_BYTES = (0, 2, 4, 8)
@@ -12,10 +13,11 @@ _RLE = 1
 
 
 class ZstdFrames:
-    """A file of frames alone: zero padding after the last one is dropped."""
+    """A file of frames alone: zero padding after the last one is dropped, `surplus` is told of other bytes."""
 
-    def __init__(self, feed: Feed, piece: int) -> None:
+    def __init__(self, feed: Feed, piece: int, surplus: Surplus) -> None:
         self._feed = feed
+        self._surplus = surplus
         self._piece = piece
         self._held = b""
         "The beginning of a header whose end has not come yet."
@@ -33,8 +35,8 @@ class ZstdFrames:
         data = self._feed.take(self._piece)
         seen, at = self._held + data, self._skip
         while at < len(seen):
-            if not self._in_frame and seen[at] == 0:
-                self._padding(seen[at:])
+            if not self._in_frame and not _may_begin(seen[at : at + 4]):
+                self._after(seen[at:])
                 self._held, self._skip = b"", 0
                 return data[: len(data) - (len(seen) - at)]
             length = self._part(seen[at : at + 8])
@@ -65,8 +67,14 @@ class ZstdFrames:
             self._in_frame = False
         return 3 + (1 if kind == _RLE else size) + (self._checksum if last else 0)
 
-    def _padding(self, rest: bytes) -> None:
-        while rest:
-            if rest.strip(b"\0"):
-                raise CorruptStream("zstd: other bytes after the end of the compressed data")
+    def _after(self, rest: bytes) -> None:
+        """What follows the last frame."""
+        while rest and not (rest := rest.lstrip(b"\0")):
             rest = self._feed.take(self._piece)
+        if rest:
+            self._surplus(other_bytes(self._feed, rest, "zstd"))
+
+
+def _may_begin(head: bytes) -> bool:
+    """Can a frame begin so, as far as it is there?"""
+    return _FRAME.startswith(head) or (head[0] >> 4 == 5 and _SKIPPABLE.startswith(head[1:]))

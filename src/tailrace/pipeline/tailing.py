@@ -62,10 +62,12 @@ class FileReading:
         """The streams of the file; where it is read on, what lies behind the offset."""
         resume = self._artifact.resume
         if resume is None:
-            return Streams(self._fresh(open_streams(self._raw, self._artifact.location, self._trace.feed)))
+            fresh = open_streams(self._raw, self._artifact.location, self._trace.feed)
+            return Streams(self._fresh(fresh), fresh.surplus)
         if not is_plain(self._read_at(0, RECORD), self._artifact.location):
             self._raw.seek(0)
-            return Streams(self._behind(open_streams(self._raw, self._artifact.location), resume))
+            packed = open_streams(self._raw, self._artifact.location)
+            return Streams(self._behind(packed, resume), packed.surplus)
         trace = verified(self._read_at, resume.fingerprint)
         if trace is None:
             raise Changed

@@ -196,6 +196,9 @@ class Task:
                     self._member(origin, stream, outcome)
             if streams.truncated:
                 outcome.status, outcome.reason = "partial", "the compressed data ends too early"
+            for bad in streams.surplus:
+                outcome.status, outcome.reason = "partial", bad.reason
+                self.waste.add(self.origin(number, None), replace(bad, reason=f"artifact: {bad.reason}"))
             outcome.mark = file.mark() if file else None
 
     def _member(self, origin: Origin, stream: Stream, outcome: Outcome) -> None:

@@ -30,8 +30,11 @@ def test_compression_is_known_by_content(codec: str) -> None:
     assert one(packed + b"\0" * 1000, f"x.{codec}") == (TEXT, False)
     assert one(TEXT, f"x.{codec}") == (TEXT, False)
     assert one(CODECS[codec](b""), "empty") == (b"", False)
-    with pytest.raises(CorruptStream):
-        one(packed + b"garbage that is long enough")
+    garbage = b"garbage that is long enough"
+    streams = open_streams(io.BytesIO(packed + bytes(3) + garbage), f"x.{codec}")
+    assert [b"".join(stream) for _, stream in streams] == [TEXT]
+    assert not streams.truncated
+    assert [(bad.raw, bad.length) for bad in streams.surplus] == [(garbage, len(garbage))]
 
 
 @settings(max_examples=30, deadline=None)
