@@ -143,6 +143,9 @@ class Re2:
         groups: dict[str, pa.Array] = {}
         ok: Mask | None = None
         for names, text in self.passes:
+            if ok is not None and not ok.any():
+                groups |= dict.fromkeys(names, pa.nulls(len(lines), pa.string()))
+                continue
             found = pc.extract_regex(lines, text)
             if ok is None:
                 ok = bools(found.is_valid())

@@ -16,14 +16,15 @@ from tailrace.formats.regex_engine import RegexDecoder
 from tailrace.formats.years import MONTH, with_years
 
 _ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
-_OLD = rf"(?:\d{{4}} )?(?:{MONTH}) [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d+)?(?: \d{{4}}\b)?"
+_OLD = rf"(?:{MONTH}) [ \d]?\d (?:\d{{4}} )?\d\d:\d\d:\d\d(?:\.\d+)?(?: \d{{4}}\b)?"
 _DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _PRIORITY = r"<(?<priority>1[0-8]\d|19[01]|\d{1,2})>"
 _ELEMENT = r'\[[^\s="\]]+(?: [^\s="\]]+="(?:[^"\\\]]|\\.)*")*\]'
 _HEADER = r"(?<hostname>\S+) (?<app_name>\S+) (?<proc_id>\S+) (?<msg_id>\S+)"
 _TIME = rf"(?<timestamp>{_ISO}|{_OLD})"
 _FRONT = rf"^(?:{_PRIORITY} ?)?[*.]?{_TIME}"
-_HOST = r"(?<hostname>\S*[^\s:])"
+# No colon at its end: written so that an engine which does not look back can tell.
+_HOST = r"(?<hostname>:*[^\s:]+(?::+[^\s:]+)*)"
 _LEVELS = "EMERG|ALERT|CRIT|ERR|ERROR|WARNING|WARN|NOTICE|INFO|DEBUG"
 _REST = r"(?: \((?<sub_process>[^()]*)\))?(?: <(?<level>\w+)>)?: {0,2}(?<message>.*)$"
 # Digits alone are the sequence number of a network device.
@@ -33,6 +34,7 @@ _SPACED_TAG = rf"(?<app_name>[^\s:\[\]]+(?: [^\s:\[\]]+)+)\[(?<proc_id>\d+)\]{_R
 _FACILITIES = "kern|user|mail|daemon|auth|syslog|lpr|news|uucp|cron|authpriv|ftp|ntp|security|console|local[0-7]"
 _WORDS = "emerg|panic|alert|crit|err|error|warning|warn|notice|info|debug"
 _NUMBER = r"(?:(?<sequence>\d+))?: "
+_DATED = rf"(?<timestamp>{_ISO}|(?:\d{{4}} )?{_OLD})"
 _DEVICE_TIME = rf"(?<device_time>{_OLD}|{_ISO})(?: (?<zone>[A-Z]{{2,5}}))?"
 _MNEMONIC = r"(?<app_name>%[A-Z][\w-]*-\d-\w+) ?: (?<message>.*)$"
 
@@ -55,9 +57,10 @@ FORMS = (
     rf"{_FRONT}:? (?<message>--- .*)$",
     # Network devices: a number, their name, their own time; after what a relay has put before.
     rf"{_FRONT}(?: (?<zone>[A-Z]{{2,5}}))?:? {_MNEMONIC}",
-    rf"^(?:{_PRIORITY})?{_NUMBER}(?:{_HOST}: )?[*.]?{_TIME}(?: (?<zone>[A-Z]{{2,5}}))?: {_MNEMONIC}",
+    rf"^(?:{_PRIORITY})?{_NUMBER}(?:{_HOST}: )?[*.]?{_DATED}(?: (?<zone>[A-Z]{{2,5}}))?: {_MNEMONIC}",
     rf"{_FRONT}:? {_HOST} (?:{_NUMBER})?(?:\S+: )?[*.]?{_DEVICE_TIME}: {_MNEMONIC}",
     rf"{_FRONT}:? {_HOST} : {_MNEMONIC}",
+    rf"^(?:{_PRIORITY} ?)?{_DATED} {_HOST} {_MNEMONIC}",
     rf"{_FRONT}:? {_HOST}:? (?<message>.*)$",
     rf"{_FRONT} : (?<message>.*)$",
     # What stands where structured data should, and is none, belongs to the message: some senders never write any.

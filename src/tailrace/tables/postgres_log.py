@@ -57,7 +57,8 @@ def moment(field: str) -> str:
     text, zone = f"regexp_extract({field}, '^[0-9.: -]+[0-9]', 0)", f"regexp_extract({field}, '[A-Z]+$', 0)"
     named = f"try_cast({text} as timestamp) - to_minutes(coalesce((map {MINUTES})[upper({zone})], 0))"
     offset = f"try_cast(try_cast(replace(replace({field}, ' +', '+'), ' -', '-') as timestamptz) as timestamp)"
-    return f"case when regexp_matches({field}, ' [A-Za-z]+$') then {named} else {offset} end"
+    usual = f"when suffix({field}, ' UTC') then try_cast({field}[:-5] as timestamp)"
+    return f"case {usual} when regexp_matches({field}, ' [A-Za-z]+$') then {named} else {offset} end"
 
 
 def from_payload(pattern: str) -> str:
