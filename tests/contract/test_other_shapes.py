@@ -173,3 +173,34 @@ def test_trails_as_commands_answer(text: str, world: World, tmp_path: Path) -> N
     (tmp_path / "trail.json").write_text(text)
     assert world.collect_one("aws_cloudtrail_log", str(tmp_path / "trail.json")).clean
     assert world.query("select event_time from aws_cloudtrail_log") == [(datetime(2024, 7, 5, 10),)]
+
+
+AUDITED = {"CreationTime": "2024-07-05T10:00:00", "Id": "1", "Operation": "FileDownloaded", "UserId": "a@example.com"}
+
+
+@pytest.mark.parametrize("before", ["", "#TYPE Deserialized.Example.AuditData\r\n"])
+def test_microsoft_audit_as_its_pages_export_it(before: str, world: World, tmp_path: Path) -> None:
+    """A column of the table holds the record; a value may be longer than readers of such tables take."""
+    long = {**AUDITED, "Id": "2", "Comment": "first line\n" + "x" * 200_000}
+    with (tmp_path / "audit.csv").open("w", newline="") as file:
+        file.write(before)
+        table = csv.writer(file)
+        table.writerow(["RecordId", "CreationDate", "RecordType", "AuditData"])
+        table.writerows(
+            [[n, "2024-07-05", "6", json.dumps(record, indent=n)] for n, record in enumerate((AUDITED, long))]
+        )
+        table.writerow(["3", "too short"])
+    report = world.collect_one("m365_audit_log", str(tmp_path / "audit.csv"))
+    assert (report.counts.stored, report.counts.quarantined) == (2, 1)
+    columns = "creation_time, id, operation, user_id, tp_extra ->> '$.tp_envelope.RecordId'"
+    assert world.query(f"select {columns} from m365_audit_log order by tp_id") == [
+        (datetime(2024, 7, 5, 10), "1", "FileDownloaded", "a@example.com", "0"),
+        (datetime(2024, 7, 5, 10), "2", "FileDownloaded", "a@example.com", "1"),
+    ]
+
+
+def test_traefik_without_the_time_of_the_request(world: World, tmp_path: Path) -> None:
+    record = {"ClientHost": "192.0.2.7", "DownstreamStatus": 200, "time": "2024-07-05T12:00:00+02:00"}
+    assert read(
+        world, "traefik_access_log", lines(tmp_path / "t.json", record), "json", "timestamp", "tp_timestamp"
+    ) == [(None, datetime(2024, 7, 5, 10))]

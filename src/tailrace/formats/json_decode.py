@@ -20,6 +20,7 @@ from tailrace.formats.json_fit import UNREADABLE, is_utf8
 from tailrace.formats.json_shape import at_path
 from tailrace.formats.json_unwrap import Tree, Unwrapped
 from tailrace.formats.lines import LineBlock, cut_lines
+from tailrace.formats.tabular import records_in
 
 WHOLE_BYTES = 4 * 1024 * 1024
 "A document up to this size is decoded in one call."
@@ -46,10 +47,11 @@ class DocumentDecoder:
     def __init__(self, table: Table, fmt: Json) -> None:
         self._path = tuple(fmt.records.split(".")) if fmt.records else ()
         self._cascade = Cascade(table, fmt, self._path)
+        self._keys = frozenset(path for path in fmt.unwrap if "." not in path)
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches of a document, in the order of its records; positions are ordinals."""
-        window = Window(objects(stream))
+        window = Window(objects(records_in(stream, self._keys)))
         view, last = window.fill(WHOLE_BYTES)
         rows = self._whole(view) if last else None
         if rows is not None:
@@ -220,7 +222,9 @@ class LineDecoder:
 
     def _each(self, lines: Sequence[bytes], offsets: list[int]) -> Rows:
         if any(_BETWEEN in line for line in lines):
-            divided = [(record, at + n) for line, at in zip(lines, offsets, strict=True) for n, record in _divided(line)]
+            divided = [
+                (record, at + n) for line, at in zip(lines, offsets, strict=True) for n, record in _divided(line)
+            ]
             lines, offsets = [record for record, _ in divided], [place for _, place in divided]
         found = self._cascade.unwrapped(lines)
         if found is None:

@@ -48,7 +48,13 @@ TABLE = Table(
     null="-",
     format=Regex(
         f"^{PERHAPS}{HTTP}$",
-        also=(f"^{PERHAPS}{HTTP}{TLS}$", f"^{PERHAPS}{TCP}", f"^{HEADER}{CONNECT}", f"^{PERHAPS}{FAILED}", f"^{HEADER}(?<message>.*)$"),
+        also=(
+            f"^{PERHAPS}{HTTP}{TLS}$",
+            f"^{PERHAPS}{TCP}",
+            f"^{HEADER}{CONNECT}",
+            f"^{PERHAPS}{FAILED}",
+            f"^{HEADER}(?<message>.*)$",
+        ),
     ),
     columns=(
         col(

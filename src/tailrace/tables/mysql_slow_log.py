@@ -5,7 +5,8 @@ from tailrace.core import Common, Regex, Table, col
 # What the server writes as it starts, and times that the next statement shares with those after it.
 BETWEEN = r"# Time: [^\n]*|[^\n]*, Version: [^\n]*started with:|Tcp port: [^\n]*|Time\s+Id Command\s+Argument"
 RECORD = (
-    r"^(?:# Time: (?<time>[^\n]*)\n)?# User@Host: (?<user_name>[^\[\n]*)\[(?<current_user>[^\]]*)\] @ (?<host>\S*) \[(?<client_ip>[^\]]*)\]"
+    r"^(?:# Time: (?<time>[^\n]*)\n)?"
+    r"# User@Host: (?<user_name>[^\[\n]*)\[(?<current_user>[^\]]*)\] @ (?<host>\S*) \[(?<client_ip>[^\]]*)\]"
     r"(?:\s+Id:\s*(?<thread_id>\d+))?[^\n]*(?:\n(?<details>#[^\n]*(?:\n#[^\n]*)*))?"
     r"(?:\nuse (?<database_name>[^;\n]+);)?"
     rf"(?:\nSET timestamp=(?<set_timestamp>[0-9.]+);)?(?:\n(?<statement>.*?))?(?:\n(?:{BETWEEN}))*\s*$"

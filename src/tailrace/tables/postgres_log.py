@@ -25,8 +25,12 @@ SYSLOG_MORE = rf"\n(?:<\d{{1,3}}>)?{SYSLOG_TIME} \S+ \S+?\[\d+\]: \[\d+-\d+\] ?"
 SYSLOG_BEGIN = rf"^(?:<\d{{1,3}}>)?{SYSLOG_TIME} \S+ \S+\[\d+\]: \[\d+-1\]"
 TEXT = Regex(
     f"{TIME} ?{PROCESS}{REST}",
-    also=(TIME + REST.replace("*?)", f"*?{PROCESS}{ANYTHING})"), TIME + REST, SYSLOG + REST,
-          rf"{TIME}(?: ?{PROCESS})?(?<prefix>{ANYTHING}){OTHER_LEVEL}"),
+    also=(
+        TIME + REST.replace("*?)", f"*?{PROCESS}{ANYTHING})"),
+        TIME + REST,
+        SYSLOG + REST,
+        rf"{TIME}(?: ?{PROCESS})?(?<prefix>{ANYTHING}){OTHER_LEVEL}",
+    ),
     start=f"{BEGIN}|{SYSLOG_BEGIN}",
 )
 CSV = Delimited(
@@ -139,7 +143,11 @@ TABLE = Table(
         ),
         col("virtual_transaction_id", null_if="", doc="Virtual transaction."),
         col("transaction_id", "bigint", doc="Transaction; 0 if there is none."),
-        col("error_severity", sql=SEVERITY, doc="LOG, ERROR, FATAL, PANIC, WARNING …; STATEMENT, DETAIL and the like in text logs."),
+        col(
+            "error_severity",
+            sql=SEVERITY,
+            doc="LOG, ERROR, FATAL, PANIC, WARNING …; STATEMENT, DETAIL and the like in text logs.",
+        ),
         col("sql_state_code", doc="SQLSTATE of an error."),
         col("message", sql=MESSAGE, doc="The message."),
         col(

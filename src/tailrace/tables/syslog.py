@@ -9,7 +9,8 @@ FACILITIES = (
     " 'local7']"
 )
 # Writers without a priority may write the level as a word, short or long.
-WORD = "case lower(level) when 'error' then 'err' when 'warn' then 'warning' when 'panic' then 'emerg' else lower(level) end"
+LEVELS = "when 'error' then 'err' when 'warn' then 'warning' when 'panic' then 'emerg'"
+WORD = f"case lower(level) {LEVELS} else lower(level) end"
 
 TABLE = Table(
     name="syslog",

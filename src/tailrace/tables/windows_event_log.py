@@ -74,7 +74,9 @@ TABLE = Table(
         col(
             "process_id",
             "bigint",
-            sql=told("ExecutionProcessID", system("Execution", "ProcessID"), "winlog ->> '$.process.pid'", *PROCESS_IDS),
+            sql=told(
+                "ExecutionProcessID", system("Execution", "ProcessID"), "winlog ->> '$.process.pid'", *PROCESS_IDS
+            ),
             doc="Process that wrote the event.",
         ),
         col(
