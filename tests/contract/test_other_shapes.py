@@ -204,3 +204,26 @@ def test_traefik_without_the_time_of_the_request(world: World, tmp_path: Path) -
     assert read(
         world, "traefik_access_log", lines(tmp_path / "t.json", record), "json", "timestamp", "tp_timestamp"
     ) == [(None, datetime(2024, 7, 5, 10))]
+
+
+def test_nginx_access_log_in_json(world: World, tmp_path: Path) -> None:
+    """No format is named; what is no variable of nginx stays beside the columns."""
+    record = {
+        "time_iso8601": "2024-07-05T12:00:00+02:00", "remote_addr": "192.0.2.7", "request_method": "GET",
+        "request_uri": "/a", "status": "200", "body_bytes_sent": "12", "request_time": "0.5", "trace": "x",
+    }  # fmt: skip
+    assert world.collect_one("nginx_access_log", str(lines(tmp_path / "access.log", record))).clean
+    columns = "tp_timestamp, remote_addr, request_method, request_uri, status, request_time, tp_extra ->> 'trace'"
+    assert world.query(f"select {columns} from nginx_access_log") == [
+        (datetime(2024, 7, 5, 10), "192.0.2.7", "GET", "/a", 200, 0.5, "x")
+    ]
+
+
+def test_mysql_error_log_in_json(world: World, tmp_path: Path) -> None:
+    record = {"prio": 2, "err_code": 10926, "subsystem": "Server", "thread": 9, "label": "Warning",
+              "msg": "Access denied for user 'bob'@'192.0.2.10'", "time": "2024-07-05T10:00:00.5Z"}  # fmt: skip
+    assert world.collect_one("mysql_error_log", str(lines(tmp_path / "error.json", record))).clean
+    columns = "timestamp, thread_id, level, error_code, subsystem, user_name, client"
+    assert world.query(f"select {columns} from mysql_error_log") == [
+        (datetime(2024, 7, 5, 10, 0, 0, 500_000), 9, "Warning", "MY-010926", "Server", "bob", "192.0.2.10")
+    ]

@@ -21,9 +21,10 @@ SEVENTH = (
     f"{FIFTH} ecs-cluster-arn ecs-cluster-name ecs-container-instance-arn ecs-container-instance-id ecs-container-id "
     "ecs-second-container-id ecs-service-name ecs-task-definition-arn ecs-task-arn ecs-task-id"
 )
+LATEST = ("reject-reason", "reject-reason resource-id", "reject-reason resource-id encryption-status")
 DEFAULT = Layout(
     SECOND,
-    also=(FIFTH, SEVENTH, f"{SEVENTH} reject-reason", TRANSIT),
+    also=(FIFTH, SEVENTH, *(f"{SEVENTH} {more}" for more in LATEST), TRANSIT),
     dialect="vpc",
     header=r"[a-z]+(?:-[a-z0-9]+)*(?: [a-z0-9]+(?:-[a-z0-9]+)*)+",
 )

@@ -1,6 +1,6 @@
 """MySQL and MariaDB error log: one row per message."""
 
-from tailrace.core import Common, Regex, Table, col
+from tailrace.core import Common, Jsonl, Preset, Regex, Table, col
 
 LINE = (
     r"^(?<time>\d{4}-\d\d-\d\d[T ][ \d]\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?|\d{6} [ \d]\d:\d\d:\d\d)"
@@ -9,11 +9,18 @@ LINE = (
 )
 # Old servers let InnoDB write right behind the time; MariaDB pads the hour with a blank.
 GLUED = r"^(?<time>\d{6} [ \d]\d:\d\d:\d\d)(?<message>InnoDB: .*)$"
+CODE = "coalesce(error_code, 'MY-' || lpad(err_code, 6, '0'))"
+TEXT = Regex(LINE, also=(GLUED,), start=r"^(?:\d{4}-\d\d-\d\d[T ]|\d{6} [ \d]\d:)")
+JSON = Jsonl(field_map=(("thread_id", "thread"), ("level", "label"), ("message", "msg")))
 
 TABLE = Table(
     name="mysql_error_log",
     doc="Errors and other messages of MySQL and MariaDB servers.",
-    format=Regex(LINE, also=(GLUED,), start=r"^(?:\d{4}-\d\d-\d\d[T ]|\d{6} [ \d]\d:)"),
+    format=TEXT,
+    presets=(
+        Preset("text", TEXT, "What servers write unless told otherwise."),
+        Preset("json", JSON, "What `component_log_sink_json` writes, from version 8.0 on."),
+    ),
     columns=(
         col(
             "timestamp",
@@ -24,7 +31,7 @@ TABLE = Table(
         ),
         col("thread_id", "bigint", doc="Thread that wrote it."),
         col("level", doc="System, Error, Warning or Note; older servers leave it out."),
-        col("error_code", doc="Number of the message, such as MY-010116; from version 8.0 on."),
+        col("error_code", sql=CODE, doc="Number of the message, such as MY-010116; from version 8.0 on."),
         col("subsystem", doc="Server, InnoDB, Repl …; from version 8.0 on."),
         col("message", doc="The message."),
         col(

@@ -1,6 +1,6 @@
 """nginx access log: one row per request."""
 
-from tailrace.core import At, Common, Layout, Preset, Table, col
+from tailrace.core import At, Common, Jsonl, Layout, Preset, Table, col
 
 REQUEST = (("request", ("request_method", "request_uri", "server_protocol")),)
 COMBINED_TEXT = (
@@ -42,6 +42,7 @@ TABLE = Table(
         Preset("combined", COMBINED, "nginx's own default."),
         Preset("main", MAIN, "What the packaged nginx.conf calls `main`."),
         Preset("ingress", INGRESS, "The default of Kubernetes' ingress-nginx."),
+        Preset("json", Jsonl(), "Objects in JSON with the names of nginx's variables as keys."),
     ),
     columns=(
         col("remote_addr", doc="Address of the client."),
