@@ -27,7 +27,7 @@ def records_in(stream: Stream, keys: Collection[str]) -> Stream:
     if head[:1] in ("{", "["):
         return whole
     header = head.partition("\n")[2] if head.startswith(_TYPE) else head
-    first = next(csv.reader([header.partition("\n")[0]]), [])
+    first = next(_rows(iter([header.partition("\n")[0]])), [])
     return Rows(whole) if len(first) > 1 and not set(keys).isdisjoint(first) else whole
 
 
@@ -42,7 +42,7 @@ class Rows:
         return self.stream.truncated
 
     def __iter__(self) -> Iterator[bytes]:
-        rows = csv.reader(_lines(self.stream))
+        rows = _rows(_lines(self.stream))
         header = next(rows, [])
         if header and header[0].startswith(_TYPE):
             header = next(rows, [])
@@ -58,6 +58,18 @@ class Rows:
                 held, size = [], 0
         if held:
             yield b"\n".join((*held, b""))
+
+
+def _rows(lines: Iterator[str]) -> Iterator[list[str]]:
+    """The values of each row; what cannot be one is a row of what is wrong with it."""
+    reader = csv.reader(lines)
+    while True:
+        try:
+            yield next(reader)
+        except csv.Error as error:
+            yield [str(error)]
+        except StopIteration:
+            return
 
 
 def _lines(stream: Stream) -> Iterator[str]:

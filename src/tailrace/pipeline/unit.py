@@ -19,7 +19,7 @@ from tailrace.pipeline.job import LOSES, Counts, Held, Job, Outcome, Unit, UnitR
 from tailrace.pipeline.joining import held_bytes
 from tailrace.pipeline.shape import Origin, Part, Shaper
 from tailrace.pipeline.tailing import Changed, FileReading
-from tailrace.pipeline.waste import QuarantineWriter
+from tailrace.pipeline.waste import QuarantineWriter, tell_end
 from tailrace.pipeline.write import LakeWriter
 from tailrace.sources import is_transient
 from tailrace.sources.ahead import Ahead
@@ -194,11 +194,7 @@ class Task:
                 else:
                     outcome.members.append(member)
                     self._member(origin, stream, outcome)
-            if streams.truncated:
-                outcome.status, outcome.reason = "partial", "the compressed data ends too early"
-            for bad in streams.surplus:
-                outcome.status, outcome.reason = "partial", bad.reason
-                self.waste.add(self.origin(number, None), replace(bad, reason=f"artifact: {bad.reason}"))
+            tell_end(streams, outcome, self.waste, self.origin(number, None))
             outcome.mark = file.mark() if file else None
 
     def _member(self, origin: Origin, stream: Stream, outcome: Outcome) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import msgspec
@@ -9,8 +10,9 @@ import pyarrow as pa
 
 from tailrace.formats.again import framing
 from tailrace.formats.base import Bad
+from tailrace.formats.stream import Streams
 from tailrace.lake.quarantine import QUARANTINE_SCHEMA, write_quarantine
-from tailrace.pipeline.job import Job, Unit
+from tailrace.pipeline.job import Job, Outcome, Unit
 from tailrace.pipeline.shape import Origin
 
 HELD_BYTES = 16 << 20
@@ -80,3 +82,12 @@ class QuarantineWriter:
         name = f"{self.job.run}-{self.name}-{len(self.files)}.parquet"
         self.files.append(name)
         write_quarantine(self.job.quarantine_root, name, rows)
+
+
+def tell_end(streams: Streams, outcome: Outcome, waste: QuarantineWriter, origin: Origin) -> None:
+    """What was wrong with the end of an artifact whose records are whole up to there; all streams were read."""
+    if streams.truncated:
+        outcome.status, outcome.reason = "partial", "the compressed data ends too early"
+    for bad in streams.surplus:
+        outcome.status, outcome.reason = "partial", bad.reason
+        waste.add(origin, replace(bad, reason=f"artifact: {bad.reason}"))

@@ -85,7 +85,7 @@ def test_what_was_asked_for_is_what_is_read() -> None:
     assert others(table, presets["csv"]) == ()
     assert others(table, table.format) == tuple(presets[n] for n in ("csv", "json", "cloudnative", "cloudsql"))
     assert not isinstance(decoder(table, presets["json"]), SniffingDecoder)
-    assert others(table_of("nginx_access_log"), table_of("nginx_access_log").format) == ()
+    assert others(table_of("syslog"), table_of("syslog").format) == ()
 
 
 def test_own_golden_records_look_like_no_other_format() -> None:
