@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import signal
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -107,3 +109,15 @@ def test_the_documented_codes_are_these() -> None:
     page = (Path(__file__).parents[2] / "docs" / "commands" / "README.md").read_text()
     rows = re.findall(r"^\| (\d+) \|", page, re.MULTILINE)
     assert {int(code) for code in rows} == {*(case.code for case in CASES), 6, 130}
+
+
+@pytest.mark.parametrize("closed", [(0,), (1,), (2,), (0, 1, 2)])
+def test_standard_files_that_are_closed_are_no_error(home: Home, closed: tuple[int, ...]) -> None:
+    shut = " ".join(f"{number}>&-" for number in closed)
+    command = f'exec "$0" -m tailrace.cli.main query "select 41 + 1 as x" --output csv {shut}'
+    done = subprocess.run(
+        ["bash", "-c", command, sys.executable], env=home.environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert done.stdout == ("" if 1 in closed else "x\n42\n")

@@ -133,8 +133,19 @@ def _close_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _open_closed_files() -> None:
+    """Stand-ins for standard files that the caller has closed (`>&-`): no file of the lake may get their numbers."""
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115 (as long as the process)
+    sys.stdout = sys.stdout or open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, "w", closefd=False)  # noqa: SIM115
+
+
 def main() -> None:
     """Runs the command line; exit codes as documented."""
+    _open_closed_files()
     if "_TAILRACE_COMPLETE" in os.environ:
         from tailrace.cli.completion import ASKED, answer
 
