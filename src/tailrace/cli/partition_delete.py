@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -120,12 +121,18 @@ class Deletion:
     def carry_out(self, context: Context, name: str) -> Row:
         """Deletes, and says how many rows that were and how they come back."""
         from tailrace.cli.partition_changes import held, rows_of
+        from tailrace.cli.redact import command_line
+        from tailrace.lake.compacting import no_compaction
+        from tailrace.lake.mounted import require_reachable
         from tailrace.lake.undo import erase
         from tailrace.lake.vacuum import forget, partitions_of
 
         table, _, partition = name.partition(".")
         concerned = partitions_of(self.lake, table) if self.for_good else [partition]
         with ExitStack() as locks:
+            if self.for_good:
+                require_reachable(self.lake, table)
+                locks.enter_context(no_compaction(self.lake, table, partition, command_line(sys.argv[1:])))
             for each in concerned:
                 locks.enter_context(held(self.lake, table, each))
             before = rows_of(self.lake, table, partition)
@@ -136,6 +143,7 @@ class Deletion:
                 return {"name": name, "rows": gone, "version": version, "undo": undo}
             waste = forget(self.lake, table, partition)
         self._note_snapshots(table, partition)
+        self._note_quarantine(name)
         files = len(waste.files) + len(waste.quarantine)
         return {"name": name, "rows": gone, "files": files, "size": waste.bytes, "undo": None}
 
@@ -158,6 +166,17 @@ class Deletion:
 
         for schema in schemas_with(self.lake, table, partition):
             text = f"schema {schema} keeps files of {table}.{partition} from before: refresh it twice"
+            click.echo(f"warning: {text}", err=True)
+
+    def _note_quarantine(self, name: str) -> None:
+        """Records that could not be read cannot be put to a condition, nor to a range of time."""
+        from tailrace.cli.summary import count
+        from tailrace.lake.quarantined import found_pages
+        from tailrace.lake.sought import Sought
+
+        records = sum(len(numbers) for _, numbers in found_pages(self.lake, name, Sought()))
+        if records:
+            text = f"{name} keeps {count(records, 'quarantined record')} as read: see `quarantine show` and `purge`"
             click.echo(f"warning: {text}", err=True)
 
 

@@ -78,6 +78,15 @@ class Cache:
                 os.unlink(path)
                 used -= status.st_size
 
+    def clear(self) -> None:
+        """Throw everything out; what processes use now goes with them."""
+        if not self._pool.exists():
+            return
+        for entry in os.scandir(self._pool):
+            with suppress(FileNotFoundError):
+                if entry.name != _LOCK:
+                    os.unlink(entry.path)
+
     def _session(self) -> Path:
         while self._own is None:
             self._pool.mkdir(parents=True, exist_ok=True)

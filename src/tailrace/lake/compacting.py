@@ -6,8 +6,8 @@ changed meanwhile. A lock of its own keeps two such runs apart, and tells one th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,16 @@ def clear_up(lake: Lake, command: str) -> int:
                 Compacting(lake, table, partition, schema, command).clear_up()
                 cleared += 1
     return cleared
+
+
+@contextmanager
+def no_compaction(lake: Lake, table: str, partition: str, command: str) -> Iterator[None]:
+    """LockedError while one is under way; what dead ones have left is cleared away first."""
+    with partition_lock(lake, table, partition, command, of=APART):
+        schema = stored_schema(lake, table)
+        if schema is not None:
+            Compacting(lake, table, partition, schema, command).clear_up_alone()
+        yield
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,12 @@ class Compacting:
 
     def clear_up(self) -> None:
         """Only what others have left."""
-        with partition_lock(*self._place, of=APART), partition_lock(*self._place, brief=True):
+        with partition_lock(*self._place, of=APART):
+            self.clear_up_alone()
+
+    def clear_up_alone(self) -> None:
+        """The same, for one who keeps other compactions away."""
+        with partition_lock(*self._place, brief=True):
             writer = self._new_writer()
             writer.recover()
             writer.leave()

@@ -25,6 +25,8 @@ KEEP_FROM = 8
 "Files: what reads the log takes as long to load as the log of a thousand files to read."
 UNUSED = 30 * 24 * 3600.0
 "Seconds after which something that was kept is thrown away."
+KINDS = ("snapshots", "footers")
+"What is kept of a table."
 _ENTRY = re.compile(r"\d{20}\.json")
 _FORM = 1
 "Raised when what is kept of a version changes, so that nothing is read which another release wrote."
@@ -84,6 +86,12 @@ def _mark(root: Place, name: str) -> bytes | None:
 def place_of(root: Place, kind: str) -> Path:
     """One file a table, wherever the lake lies."""
     return cache_directory() / kind / f"{sha256(root.uri.encode()).hexdigest()[:32]}.arrow"
+
+
+def forget_kept(root: Place) -> None:
+    """Values of rows that are deleted for good may be among what is kept: statistics, ends of files."""
+    for kind in KINDS:
+        place_of(root, kind).unlink(missing_ok=True)
 
 
 def keep(place: Path, table: pa.Table) -> None:

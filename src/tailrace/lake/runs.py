@@ -6,6 +6,7 @@ import os
 import secrets
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -66,8 +67,12 @@ def is_announced(directory: Place, run: str) -> bool:
 
 def manifests(directory: Place) -> list[Manifest]:
     """All runs that have not cleaned up after themselves, oldest first."""
-    names = (name for name in directory.names() if name.endswith(_SUFFIX))
-    found = [msgspec.json.decode(directory.read(name), type=Manifest) for name in names]
+    found = []
+    for name in directory.names():
+        # Whoever only looks holds no lock: a run may end between the listing and here.
+        with suppress(FileNotFoundError):
+            if name.endswith(_SUFFIX):
+                found.append(msgspec.json.decode(directory.read(name), type=Manifest))
     return sorted(found, key=lambda m: m.since)
 
 

@@ -30,6 +30,7 @@ from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import Snapshot, files_of, snapshot
 from tailrace.lake.sought import Sought
 from tailrace.lake.table import open_table
+from tailrace.lake.tier_owners import sign
 from tailrace.lake.undo import changing
 from tailrace.lake.vacuum import Vacuum, Waste
 
@@ -169,6 +170,7 @@ def _move(lake: Lake, chore: Chore, partition: str, command: str) -> Chore:
     if chore.tier is not None:
         try:
             mark(lake, chore.tier)
+            sign(lake, chore.tier, chore.table, partition)
         except OSError as error:
             raise _of_tier(error, lake, chore) from None
     # Files may have been merged since it was found out what is due.
@@ -177,6 +179,8 @@ def _move(lake: Lake, chore: Chore, partition: str, command: str) -> Chore:
             continue
         try:
             with partition_lock(lake, chore.table, partition, command), changing(lake, chore.table, partition) as hand:
+                if chore.tier is not None:  # moving takes long: the disk may be gone by now
+                    require_mounted(lake, chore.tier, [seen])
                 moved += carry_over(snapshot(lake, chore.table), hand, move)
         except (TailraceError, OSError) as error:
             stopped = _of_tier(error, lake, chore) if isinstance(error, OSError) else error

@@ -2,7 +2,8 @@
 
 A file is needed when the latest version has it, when it was removed within the time for which versions are kept, or
 when the run that its name begins with has not ended. All others of ours are waste, whoever left them. Files of other
-names are not ours and stay.
+names are not ours and stay. In a directory of a tier that another lake uses as well, only what the log says to have
+been removed is known to be ours.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from tailrace.lake.cache import Cache
 from tailrace.lake.compacting import APART
 from tailrace.lake.intents import partitions_with, read_ledger
+from tailrace.lake.kept_snapshot import forget_kept
 from tailrace.lake.log import LoggedCommit, forget_versions, logged
 from tailrace.lake.paths import Lake, partition_path
 from tailrace.lake.runs import manifests
@@ -23,6 +26,8 @@ from tailrace.lake.segments import load_ledger, read_segment
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
 from tailrace.lake.table import open_table, undo_retention
+from tailrace.lake.table_place import is_elsewhere
+from tailrace.lake.tier_owners import is_alone
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -65,7 +70,7 @@ class Vacuum:
         self._look()
         needed = {file.path for file in active_files(self.delta, partition)} | self._removed()
         named = self._named(partition)
-        files = tuple(path for path, run in found if path not in needed and run not in alive)
+        files = self._ours([path for path, run in found if path not in needed and run not in alive], partition)
         quarantine = tuple(name for name, run in refused if name not in named and run not in alive)
         size = 0
         for where, name in (*((self.root, name) for name in files), *((place, name) for name in quarantine)):
@@ -85,9 +90,15 @@ class Vacuum:
     def _look(self) -> None:
         """What the log says by now."""
         self.delta.update_incremental()
-        if self.since is not None:
-            last = self.commits[-1].version if self.commits else -1
-            self.commits += logged(self.root, last)
+        last = self.commits[-1].version if self.commits else -1
+        self.commits += logged(self.root, last)
+
+    def _ours(self, paths: list[str], partition: str) -> tuple[str, ...]:
+        """Asked after the directories were listed: whoever came meanwhile has signed before its first file."""
+        gone = {path for commit in self.commits for path, _ in commit.removed}
+        directories = {_in_tier(path, partition) for path in paths if is_elsewhere(path)}
+        shared = {one for one in directories if not is_alone(self.lake, self.root, one)}
+        return tuple(path for path in paths if path in gone or _in_tier(path, partition) not in shared)
 
     def _alive(self, partition: str) -> set[str]:
         return {m.run for kind in _KINDS for m in manifests(self.lake.meta(kind, self.table, partition))}
@@ -113,12 +124,22 @@ class Vacuum:
 def forget(lake: Lake, table: str, partition: str) -> Waste:
     """Delete for good: every file of the partition that the latest version does not have, and all earlier versions.
 
-    The caller holds the locks of all partitions of the table: it is the table that cannot go back any more.
+    The caller holds the locks of all partitions of the table: it is the table that cannot go back any more. What this
+    machine has kept of it for queries goes as well.
     """
     vacuum = Vacuum(lake, table, None)
     waste = vacuum.clear(partition)
     forget_versions(vacuum.delta, vacuum.root)
+    forget_kept(vacuum.root)
+    if not vacuum.root.is_near:
+        Cache(lake.cache_size).clear()
     return waste
+
+
+def _in_tier(path: str, partition: str) -> str:
+    """The directory of the partition where a file rests, as the log begins its name."""
+    before, below, _ = path.partition(f"{partition_path(partition)}/")
+    return before + below.rstrip("/")
 
 
 def _of_ours(names: Iterator[str] | list[str]) -> Iterator[tuple[str, str]]:

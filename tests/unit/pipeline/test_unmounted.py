@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -15,8 +16,11 @@ from world import World
 
 from tailrace.cli.main import cli
 from tailrace.core.errors import LakeError
+from tailrace.lake import upkeep
 from tailrace.lake.mounted import MARK, is_noted, require_mounted
+from tailrace.lake.moving import carry_over
 from tailrace.lake.resting import Rule
+from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import snapshot
 from tailrace.lake.table_place import is_elsewhere
 from tailrace.lake.upkeep import carry_out, due
@@ -76,6 +80,43 @@ def test_a_tier_of_an_earlier_version_has_no_mark(world: World) -> None:
     shutil.rmtree(world.home / "meta" / "default" / "tiers")
     everything_moves(world)
     assert (Path(f"{world.home}-tier") / MARK).is_file()
+
+
+def test_a_disk_that_goes_while_days_are_moved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = made_in(tmp_path)
+    before = stored(world.home)
+
+    def carried_over(*given: Any) -> list[ActiveFile]:
+        done = carry_over(*given)
+        unmounted(world)
+        return done
+
+    monkeypatch.setattr(upkeep, "carry_over", carried_over)
+    lake = tiered(world)
+    (chore,) = due(lake, PLACE[0], [PLACE[1]], lambda _: None, NOW, lambda _: [Rule(lake.tiers[0])])
+    done = carry_out(lake, chore, "test", NOW)
+    assert (chore.days, done.days) == (4, 1)
+    assert done.stopped is not None
+    assert done.stopped.code == "lake.tier-not-mounted"
+    tier = Path(f"{world.home}-tier")
+    assert not any(tier.iterdir()), "nothing was put onto the bare directory"
+    tier.rmdir()
+    Path(f"{tier}-disk").rename(tier)
+    assert stored(world.home) == before
+
+
+def test_nothing_is_deleted_for_good_that_cannot_be_seen(world: World) -> None:
+    """Neither rows nor files: the command can be run again when the disk is there."""
+    before = stored(world.home)
+    command = ["--home", str(world.home), "partition", "delete", "web", "--for-good", "--force"]
+    tier = unmounted(world)
+    refused = CliRunner().invoke(cli, command)
+    assert getattr(refused.exception, "code", None) == "lake.tier-not-mounted"
+    tier.rmdir()
+    Path(f"{tier}-disk").rename(tier)
+    assert stored(world.home) == before
+    assert CliRunner().invoke(cli, command).exit_code == 0
+    assert [*tier.rglob("*.parquet")] == []
 
 
 def test_doctor_tells(world: World) -> None:
