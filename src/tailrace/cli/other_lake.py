@@ -45,7 +45,9 @@ def lake_at(context: Context, config: Config, address: str, connection: str | No
     if "/" not in name:
         return _workspace(context, config, name, connection)
     own = open_lake(context, config)
-    found = Lake(context.home_path, context.workspace_name, place_at(address, _connection(config, connection)))
+    place = place_at(address, _connection(config, connection))
+    # Days of it may rest in a tier that is in the configuration: with that they can be read.
+    found = Lake(context.home_path, context.workspace_name, place, tiers=own.tiers)
     if found.data_root.uri == own.data_root.uri:
         hint = "name the lake that is not the workspace's own"
         raise UsageError("that is the lake of the workspace itself", code="usage.same-lake", where=address, hint=hint)

@@ -22,8 +22,8 @@ from tailrace.core.errors import LakeError, QueryError
 from tailrace.export.run import Export
 from tailrace.export.scope import Scope
 from tailrace.lake.materialized import refresh
-from tailrace.lake.paths import Lake
-from tailrace.lake.place import Place
+from tailrace.lake.paths import Lake, partition_path, table_path
+from tailrace.lake.place import LocalPlace, Place
 from tailrace.lake.resting import tier_of
 from tailrace.lake.snapshot import snapshot
 from tailrace.lake.undo import erase, history, restore
@@ -156,6 +156,19 @@ def test_moved_days_are_merged_where_they_rest(world: Tiered, tmp_path: Path) ->
     check(world.lake, *PLACE)
 
 
+def test_files_that_no_log_names_are_those_of_a_lake_that_is_alone(world: Tiered, tmp_path: Path) -> None:
+    world.maintain()
+    place = world.lake.tiers[0].place / f"{table_path(PLACE[0])}/{partition_path(PLACE[1])}"
+    stray = f"tp_index=default/tp_date=2024-05-01/{'1' * 20}{'a' * 10}-stray.parquet"
+    other = ".tailrace-lake-0123"
+    for name in (stray, other):
+        place.put(name, b"", "test")
+    vacuum = Vacuum(world.lake, PLACE[0], datetime.now(UTC).replace(tzinfo=None))
+    assert vacuum.clear(PLACE[1]).files == (), "it may be the other lake's"
+    place.delete([other])
+    assert vacuum.clear(PLACE[1]).files == (place.address(stray),)
+
+
 def test_other_ways_to_the_rows(world: Tiered, tmp_path: Path) -> None:
     answer = world.query(COUNTS)
     world.maintain()
@@ -186,3 +199,15 @@ def test_of_a_lake_in_a_bucket(tmp_path: Path, moto: MotoProcess, monkeypatch: p
     assert stored(world.lake) == before
     assert world.query(COUNTS) == answer
     check(world.lake, *PLACE)
+
+
+def test_another_lake_whose_days_rest_there(tmp_path: Path, moto: MotoProcess) -> None:
+    """It is given by its directory; the tier is in the configuration of the one who pulls."""
+    world = made(tmp_path, moto.url, LocalPlace(str(tmp_path / "shared")))
+    assert world.maintain() == ["2 to default.old"]
+    own = World(tmp_path / "own")
+    own.write_config((world.home / "config" / "test.tpc").read_text())
+    pull = ["--home", str(own.home), "pull", "*", "--lake", str(tmp_path / "shared")]
+    done = CliRunner().invoke(cli, pull)
+    assert done.exit_code == 0, done.output
+    assert stored(own.home) == stored(world.lake)
