@@ -34,7 +34,13 @@ def tiers_of(config: Config) -> tuple[Tier, ...]:
 def declared_tiers(config: Config) -> Iterator[tuple[str, Callable[[], Tier]]]:
     """By name, each to be opened; that raises where it cannot be."""
     for store, block in _all(config):
-        yield f"{store}.{block.name}" if block.name else store, partial(_tier, config, store, block)
+        yield f"{store}.{block.name}" if block.name else store, partial(_checked, config, store, block)
+
+
+def _checked(config: Config, store: str, block: OtherBlock) -> Tier:
+    """Whoever moves days there would come upon a condition that is none."""
+    _condition(config, block)
+    return _tier(config, store, block)
 
 
 def rules_for(config: Config, lake: Lake, table: str, partition: str, now: datetime) -> tuple[Rule, ...]:
@@ -120,20 +126,26 @@ def _require_apart(config: Config, block: OtherBlock, lake: Lake) -> None:
 
 
 def _rule(config: Config, declared: Declared, now: datetime) -> Rule:
-    from tailrace.lake.resting import CONDITION_COLUMNS, Rule, condition
+    from tailrace.lake.resting import Rule
 
     store, block = declared
-    first, last = _span(block, now)
+    return Rule(_tier(config, store, block), *_span(block, now), _condition(config, block))
+
+
+def _condition(config: Config, block: OtherBlock) -> str | None:
+    """What a tier says of its days beside their age; ConfigError if it is no condition on them."""
+    from tailrace.lake.resting import CONDITION_COLUMNS, condition
+
     where = block.args.get("where")
     if where is None:
-        return Rule(_tier(config, store, block), first, last)
+        return None
     try:
         condition(str(where))
     except UsageError as error:
         place = str(config.outline.value(block.where, "where"))
         hint = f"it may look at {', '.join(sorted(CONDITION_COLUMNS))}"
         raise ConfigError(error.message, code="config.bad-expression", where=place, hint=hint) from None
-    return Rule(_tier(config, store, block), first, last, str(where))
+    return str(where)
 
 
 def _span(block: OtherBlock, now: datetime) -> tuple[date | None, date | None]:

@@ -18,11 +18,13 @@ _SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("tp_table", "tp_partition", "tp_collection", "tp_index", "tp_connection")),
         ("tp_date", pa.date32()),
+        ("tp_timestamp", pa.timestamp("us")),
         *((name, pa.int64()) for name in ("tp_year", "tp_month", "tp_day")),
     ]
 )
 CONDITION_COLUMNS = frozenset(_SCHEMA.names)
-"What a condition can look at: all that the log says of a file, also under earlier names."
+"""What a condition can look at: all that the log says of a file, also under earlier names. Days move as a whole, so
+`tp_timestamp` is the beginning of the day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,7 @@ def _fitting(table: str, spots: Sequence[Spot], rule: Rule) -> Iterator[Spot]:
         **dict.fromkeys(("tp_partition", "tp_collection"), pa.array(partitions)),
         **dict.fromkeys(("tp_index", "tp_connection"), pa.array(indexes)),
         "tp_date": dates,
+        "tp_timestamp": dates.cast(pa.timestamp("us")),
         "tp_year": pc.year(dates),
         "tp_month": pc.month(dates),
         "tp_day": pc.day(dates),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,3 +41,15 @@ def test_every_day_rests_in_the_first_tier_that_it_fits(declared: list[tuple[tup
         for f in files
     ]
     assert moves("t", resting, rules) == []
+
+
+def test_a_condition_on_the_time_holds_for_whole_days() -> None:
+    """As sketches of the configuration have it: a day counts from its beginning."""
+    today = datetime.now(UTC).date()
+    tier = Tier("s", "young", LocalPlace("/tiers/young"))
+    files = [ActiveFile(f"f{back}", 1, "p", "default", today - timedelta(days=back), 1) for back in range(15)]
+    (rule,) = [Rule(tier, where="tp_timestamp > current_date - interval '10' day")]
+    young = {file.path for move in moves("t", files, [rule]) for file in move.files}
+    assert young == {f"f{back}" for back in range(10)}
+    exact = Rule(tier, where=f"tp_timestamp >= '{today - timedelta(days=1)}' and tp_timestamp < '{today}'")
+    assert [file.path for move in moves("t", files, [exact]) for file in move.files] == ["f1"]
