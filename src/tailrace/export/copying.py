@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from tailrace.core.errors import LakeError, one_line
 from tailrace.export.scope import Held
+from tailrace.lake.damage import not_mounted
 from tailrace.lake.steps import reached
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _opened(root: Place, name: str) -> pa.NativeFile:
     try:
         return root.open(name)
     except FileNotFoundError:
-        raise _damaged(root, name, "the file is missing") from None
+        raise not_mounted(root, [name]) or _damaged(root, name, "the file is missing") from None
 
 
 def _damaged(root: Place, name: str, why: str) -> LakeError:

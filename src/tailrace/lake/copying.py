@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 
 from tailrace.core.errors import LakeError
-from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE
+from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE, not_mounted
 from tailrace.lake.place import Place
 
 Told = Callable[[int], None]
@@ -55,7 +55,7 @@ def _copy(source: Place, name: str, target: Place, path: str, told: Told) -> tup
         draft.wait()
     except FileNotFoundError:
         draft.discard()
-        raise LakeError(
+        raise not_mounted(source, [name]) or LakeError(
             "the file is missing", code=DAMAGED_FILE, where=source.address(name), hint=COLLECT_AGAIN
         ) from None
     except BaseException:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ import pyarrow as pa
 
 from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.place import Place
+from tailrace.lake.table_place import LINKS
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -63,8 +65,25 @@ def reading_file(place: Place, name: str) -> Iterator[pq.ParquetFile]:
         # Arrow's own complaints about the content have no number; a full disk has one.
         if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
             raise
+        if isinstance(error, FileNotFoundError) and (why := not_mounted(place, [name])) is not None:
+            raise why from None
         message = f"the file cannot be read: {one_line(error)}"
         raise LakeError(message, code=DAMAGED_FILE, where=place.address(name), hint=COLLECT_AGAIN) from error
+
+
+def not_mounted(place: Place, names: Iterable[str]) -> LakeError | None:
+    """Why files of a table are missing, if it is the disk of a tier: to collect their days again would be no remedy.
+
+    Where the sources do not have them any more it would take them away.
+    """
+    links = sorted({"/".join(name.split("/")[:2]) for name in names if name.startswith(f"{LINKS}/")})
+    gone = [link for link in (links if place.is_local else ()) if not os.path.isdir(place.address(link))]
+    if not gone:
+        return None
+    where = os.path.realpath(place.address(gone[0]))
+    message = "the tier is not mounted, and files of the table lie there"
+    hint = "mount it; if it was emptied on purpose, make the directory"
+    return LakeError(message, code="lake.tier-not-mounted", where=where, hint=hint)
 
 
 def _first_bad_commit(log: Place) -> tuple[str | None, bool]:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterable
 
 from tailrace.core.errors import LakeError
+from tailrace.lake.damage import not_mounted
 from tailrace.lake.log import logged
 from tailrace.lake.paths import Lake, Tier, encode_value
 from tailrace.lake.snapshot import Snapshot, snapshot
@@ -48,15 +49,8 @@ def require_reachable(lake: Lake, table: str) -> None:
     paths = {*seen.files.column("path").to_pylist(), *(path for each in logged(seen.root) for path, _ in each.removed)}
     moved = [path for path in paths if is_elsewhere(path)]
     seen.root.sizes(path for path in moved if not seen.root.has_near(path))  # raises where no tier is configured
-    linked = {seen.root.address("/".join(path.split("/")[:2])) for path in moved if seen.root.has_near(path)}
-    missing = [os.path.realpath(link) for link in linked if not os.path.isdir(link)]
-    if missing:
-        raise LakeError(
-            "the tier is not mounted, and files of the table lie there",
-            code="lake.tier-not-mounted",
-            where=min(missing),
-            hint="mount it; if it was emptied on purpose, make the directory",
-        )
+    if (why := not_mounted(seen.root, moved)) is not None:
+        raise why
 
 
 def mark(lake: Lake, tier: Tier) -> None:

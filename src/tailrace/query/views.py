@@ -225,8 +225,12 @@ class Views:
         try:
             self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
         except duckdb.IOException as error:
-            from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE
+            from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE, not_mounted
 
+            seen = self.schemas[key[0]].snapshot(table)
+            names = [] if seen is None else (seen.files if files is None else files)["path"].to_pylist()
+            if seen is not None and (why := not_mounted(seen.root, names)) is not None:
+                raise why from None
             raise LakeError(str(error).splitlines()[0], code=DAMAGED_FILE, hint=COLLECT_AGAIN) from None
 
     def _held(self, shown: Shown, table: str, files: pa.Table | None) -> Held:

@@ -11,11 +11,14 @@ import pytest
 from click.testing import CliRunner
 from lakecheck import stored
 from partitionchange import PLACE, change, tiered
-from twolakes import made_in
+from twolakes import DAYS, ROWS, hand, made_in, other
 from world import World
 
 from tailrace.cli.main import cli
+from tailrace.core import TailraceError, TimeRange
 from tailrace.core.errors import LakeError
+from tailrace.export.run import Export
+from tailrace.export.scope import Scope
 from tailrace.lake import upkeep
 from tailrace.lake.mounted import MARK, is_noted, require_mounted
 from tailrace.lake.moving import carry_over
@@ -23,6 +26,7 @@ from tailrace.lake.resting import Rule
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import snapshot
 from tailrace.lake.table_place import is_elsewhere
+from tailrace.lake.undo import erase
 from tailrace.lake.upkeep import carry_out, due
 
 NOW = datetime(2024, 5, 10)
@@ -117,6 +121,37 @@ def test_nothing_is_deleted_for_good_that_cannot_be_seen(world: World) -> None:
     assert stored(world.home) == before
     assert CliRunner().invoke(cli, command).exit_code == 0
     assert [*tier.rglob("*.parquet")] == []
+
+
+def test_whoever_needs_a_moved_day_is_told_to_mount_it(world: World, tmp_path: Path) -> None:
+    """Not to collect the day again: its log may be long gone, and then its rows would be."""
+    before = stored(world.home)
+    tier = unmounted(world)
+    first_day = TimeRange(datetime(2024, 5, 1), datetime(2024, 5, 2))
+    for needs in (
+        lambda: world.query("select count(*) from nginx_access_log"),
+        lambda: erase(world.lake, *PLACE, first_day),
+        lambda: erase(world.lake, *PLACE, TimeRange(datetime(2024, 5, 1, 12), datetime(2024, 5, 2))),
+        lambda: hand("push", world.lake, other(tmp_path / "other")),
+        lambda: Export(world.lake, tmp_path / "tree", "hive").run({PLACE[0]: Scope()}, lambda *_: None),
+    ):
+        with pytest.raises(TailraceError) as refused:
+            needs()
+        assert refused.value.code == "lake.tier-not-mounted"
+        assert "mount it" in (refused.value.hint or "")
+    (report,) = world.collect(window=first_day, overwrite=True)
+    assert getattr(report.error, "code", None) == "lake.tier-not-mounted"
+    tier.rmdir()
+    Path(f"{tier}-disk").rename(tier)
+    assert stored(world.home) == before
+
+
+def test_a_moved_file_that_is_really_gone(world: World) -> None:
+    lost = min(Path(f"{world.home}-tier").rglob("*.parquet"))
+    lost.unlink()
+    (report,) = world.collect(window=TimeRange(datetime(2024, 5, 1), datetime(2024, 5, 4)), overwrite=True)
+    assert report.clean, report.error
+    assert stored(world.home).total() == len(DAYS) * ROWS
 
 
 def test_doctor_tells(world: World) -> None:
