@@ -40,7 +40,11 @@ def logged(root: Place, after: int = -1) -> Iterator[LoggedCommit]:
     """All commits behind a version whose files are still there, in order."""
     log = root / LOG
     for version in _versions(log.names(_commit(after) if after >= 0 else ""), ".json"):
-        actions = [msgspec.json.decode(line) for line in log.read(_commit(version)).splitlines() if line.strip()]
+        try:
+            lines = log.read(_commit(version)).splitlines()
+        except FileNotFoundError:  # too old: another process has written a checkpoint meanwhile
+            continue
+        actions = [msgspec.json.decode(line) for line in lines if line.strip()]
         info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
         removed = (action["remove"] for action in actions if "remove" in action)
         yield LoggedCommit(

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from tailrace.core import TimeRange
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.lake.commit import Change, PartitionWriter
+from tailrace.lake.damage import not_mounted
 from tailrace.lake.deleted import Erasure, after_delete, after_erasure, after_lifting, after_reset, erased
 from tailrace.lake.extents import newest_rows
 from tailrace.lake.files import DataFile, stats_json
@@ -174,7 +175,7 @@ def _data_file(root: Place, file: ActiveFile) -> DataFile:
         with root.open(file.path) as opened:
             metadata = pq.read_metadata(opened)
     except FileNotFoundError:
-        raise vacuumed(root.address(file.path)) from None
+        raise not_mounted(root, [file.path]) or vacuumed(root.address(file.path)) from None
     stored = metadata.schema.to_arrow_schema()
     return DataFile(
         file.path,

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tailrace.core.errors import LakeError, UsageError
+from tailrace.lake.damage import not_mounted
 from tailrace.lake.place import Place
 from tailrace.lake.table import open_table
 
@@ -52,7 +53,7 @@ def require_files(root: Place, names: Iterable[str]) -> None:
         try:
             root.size(name)
         except FileNotFoundError:
-            raise vacuumed(root.address(name)) from None
+            raise not_mounted(root, [name]) or vacuumed(root.address(name)) from None
 
 
 def vacuumed(path: str) -> LakeError:

@@ -26,7 +26,7 @@ from tailrace.lake.resting import Rule
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import snapshot
 from tailrace.lake.table_place import is_elsewhere
-from tailrace.lake.undo import erase
+from tailrace.lake.undo import erase, restore
 from tailrace.lake.upkeep import carry_out, due
 
 NOW = datetime(2024, 5, 10)
@@ -125,11 +125,14 @@ def test_nothing_is_deleted_for_good_that_cannot_be_seen(world: World) -> None:
 
 def test_whoever_needs_a_moved_day_is_told_to_mount_it(world: World, tmp_path: Path) -> None:
     """Not to collect the day again: its log may be long gone, and then its rows would be."""
+    moved = snapshot(world.lake, PLACE[0]).version
+    erase(world.lake, *PLACE, TimeRange(datetime(2024, 5, 3), datetime(2024, 5, 3, 12)))
     before = stored(world.home)
     tier = unmounted(world)
     first_day = TimeRange(datetime(2024, 5, 1), datetime(2024, 5, 2))
     for needs in (
         lambda: world.query("select count(*) from nginx_access_log"),
+        lambda: restore(world.lake, *PLACE, moved),
         lambda: erase(world.lake, *PLACE, first_day),
         lambda: erase(world.lake, *PLACE, TimeRange(datetime(2024, 5, 1, 12), datetime(2024, 5, 2))),
         lambda: hand("push", world.lake, other(tmp_path / "other")),

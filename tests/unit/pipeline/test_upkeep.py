@@ -13,11 +13,14 @@ from world import World
 
 from tailrace.config.retention import retention_of
 from tailrace.core import LockedError, TimeRange
+from tailrace.lake.damage import LOG
 from tailrace.lake.deleted import deleted
 from tailrace.lake.intents import read_ledger
 from tailrace.lake.lock import partition_lock
+from tailrace.lake.log import logged
+from tailrace.lake.place import LocalPlace
 from tailrace.lake.quarantine import read_quarantine
-from tailrace.lake.runs import new_manifest, write_manifest
+from tailrace.lake.runs import manifests, new_manifest, write_manifest
 from tailrace.lake.snapshot import snapshot, snapshot_at
 from tailrace.lake.undo import erase, history, restore
 from tailrace.lake.upkeep import EVERY, Chore, carry_out, due, is_time, note_time
@@ -212,3 +215,20 @@ def test_the_nearest_retention_holds(
     assert orphan is not None
     assert orphan.span == timedelta(days=50 if not store else 40)
     assert retention_of(made.config(), "other", "syslog", "old") is None or store
+
+
+def test_what_ends_between_two_looks_is_no_trouble(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever only looks holds no lock: runs take their manifests away, and checkpoints commits that are too old."""
+    names = LocalPlace.names
+
+    def with_gone_ones(place: LocalPlace, after: str = "") -> list[str]:
+        kind = Path(place.directory).parts
+        gone = ["gone.json"] if "runs" in kind else [f"{0:020d}.json"] if kind[-1] == LOG else []
+        return sorted({*names(place, after), *gone})
+
+    Path(world.lake.table_root(PLACE[0]).address(f"{LOG}/{0:020d}.json")).rename(world.home / "kept")
+    monkeypatch.setattr(LocalPlace, "names", with_gone_ones)
+    assert manifests(world.lake.meta("runs", *PLACE)) == []
+    versions = [commit.version for commit in logged(world.lake.table_root(PLACE[0]))]
+    assert versions
+    assert 0 not in versions
