@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 SOON = 10.0
-"Seconds for which something waits to be committed with more that is to come."
+"Seconds for which something waits to be committed with more that is to come: fewer versions, not less time."
 SELDOM = 10
 "And so many times as long as the last commit took."
 
