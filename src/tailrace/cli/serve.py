@@ -84,7 +84,7 @@ class Served:
     @property
     def told(self) -> Sequence[Told]:
         """Sinks whose counters are shown."""
-        return [*self.files, *self.lakes]
+        return [*self.files, *self.tables, *self.lakes]
 
     @property
     def stored(self) -> Sequence[object]:

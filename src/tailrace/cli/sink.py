@@ -37,10 +37,11 @@ def status(context: Context, names: tuple[str, ...], output: str) -> None:
     from tailrace.cli.matching import listed
     from tailrace.cli.serve import lake_state, spool_of
     from tailrace.cli.settings import load_config
-    from tailrace.streams.settings import lake_sinks, sinks
+    from tailrace.streams.settings import lake_sinks, otap_sinks, sinks
 
     config = load_config(context)
     rows = [_row(options) for options in sinks(config, Path.cwd())]
+    rows += [_told(one, str(one.path)) for one in otap_sinks(config, Path.cwd())]
     rows += [_told(one, one.path) for one in lake_sinks(config, lake_state(spool_of(context)))]
     rows.sort(key=lambda row: str(row["name"]))
     chosen = listed("sink", names, list(dict.fromkeys(str(row["name"]) for row in rows)))

@@ -5,9 +5,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import pyarrow as pa
+
+from tailrace.core.errors import TailraceError
 from tailrace.lake.lock import local_lock
 from tailrace.streams import manifests, segments
 from tailrace.streams.batches import bites, conclude, prepare_segments
@@ -21,6 +24,9 @@ from tailrace.streams.tree import expire, files
 _POLL = 0.1
 _UPKEEP = 60.0
 "Seconds between looks for files to seal or to delete."
+_RETRY = 5.0
+"Seconds before a sink that failed as a whole tries again."
+_FAILURES = (OSError, pa.ArrowException, TailraceError)
 
 
 class SinkDriver:
@@ -28,21 +34,40 @@ class SinkDriver:
 
     def __init__(self, options: SinkOptions) -> None:
         self.options = options
-        self.publisher = Publisher(options)
-        self.publisher.look_for_files(files(options))
+        self.trouble: str | None = None
+        "Why nothing at all can be stored at the moment."
+        self._failed_at: float | None = None
+        self.publisher = self._begun()
         self._published = self._reported = time.monotonic()
         self._upkept = 0.0
+
+    def _begun(self) -> Publisher:
+        """From what is on disk, where things that mean nothing are cleared away."""
+        publisher = Publisher(self.options)
+        publisher.look_for_files(files(self.options))
+        return publisher
 
     @property
     def last(self) -> int:
         """Last segment that is never decoded again."""
         return self.publisher.last
 
-    def take(self, spool: Path, closed: Sequence[int], *, everything: bool = False) -> None:
-        """Decodes what is new."""
-        for bite in bites(spool, [number for number in closed if number > self.publisher.last]):
-            part = prepare_segments(spool, bite, self.options)
-            self.publisher.add(conclude(self.options, bite[0], bite[-1], [part]))
+    def take(self, spool: Path, closed: Sequence[int], *, everything: bool = False) -> bool:
+        """Decodes what is new, a part of bounded size at a time; is there more?"""
+        if not self._is_sound(everything):
+            return False
+        new = [number for number in closed if number > self.last]
+        for bite in bites(spool, new):
+            try:
+                part = prepare_segments(spool, bite, self.options)
+                self.publisher.add(conclude(self.options, bite[0], bite[-1], [part]))
+            except _FAILURES as error:
+                self._fail(error)
+                return False
+            if not everything and bite[-1] != new[-1]:
+                return True
+        self.trouble = None
+        return False
 
     def publish_if_due(self, *, everything: bool = False) -> None:
         """At each flush interval, and at the end."""
@@ -50,14 +75,42 @@ class SinkDriver:
         interval = self.options.flush_interval.total_seconds()
         if not everything and now - self._published < interval:
             return
-        self.publisher.publish(max(now - self._published, 1.0), everything=everything)
-        self._published = now
+        seconds, self._published = max(now - self._published, 1.0), now
+        try:
+            if self._is_sound(everything):
+                self._publish(now, seconds, everything)
+        except _FAILURES as error:
+            self._fail(error)
+        self.tell()
+
+    def _publish(self, now: float, seconds: float, everything: bool) -> None:
+        self.publisher.publish(seconds, everything=everything)
         if now - self._upkept > _UPKEEP or everything:
             self._upkept = now
             moment = int(time.time() * 1000)
             self.publisher.seal(moment)
             self.publisher.forget(expire(self.options, moment))
-        self.tell()
+
+    def _fail(self, error: Exception) -> None:
+        """A disk that is full, or whatever else it was: other sinks go on, and what is in the spool waits there."""
+        self.publisher.counts["write_errors"] += 1
+        self.trouble = str(error) or type(error).__name__
+        self._failed_at = time.monotonic()
+
+    def _is_sound(self, at_once: bool) -> bool:
+        """After a failure everything is begun anew: what is on disk may be more than what was known here."""
+        if self._failed_at is None:
+            return True
+        if not at_once and time.monotonic() - self._failed_at < _RETRY:
+            return False
+        counts = self.publisher.counts
+        try:
+            self.publisher = self._begun()
+        except _FAILURES as error:
+            self._fail(error)
+            return False
+        self.publisher.counts, self._failed_at = counts, None
+        return True
 
     def report(self) -> str | None:
         """At each metrics interval: what has been counted, in a line."""
@@ -81,7 +134,8 @@ class SinkDriver:
     def tell(self) -> None:
         """Writes down how things stand, for those who ask."""
         publisher = self.publisher
-        write_status(self.options.state, {
+        troubles = {} if self.trouble is None else {str(self.options.path): self.trouble}
+        told = {
             "sink": self.options.name,
             "path": str(self.options.path),
             "at": time.time(),
@@ -90,8 +144,10 @@ class SinkDriver:
             "waiting_rows": sum(waiting.rows for waiting in publisher.waiting.values()),
             "counts": self.counts(),
             "written": publisher.counts,
-            "troubles": {str(key.path(self.options)): text for key, text in publisher.troubles.items()},
-        })  # fmt: skip
+            "troubles": troubles | {str(key.path(self.options)): text for key, text in publisher.troubles.items()},
+        }
+        with suppress(OSError):  # it is told again
+            write_status(self.options.state, told)
 
 
 class Driver:
@@ -119,23 +175,27 @@ class Driver:
         ]
         "Sinks that decode and store at each flush interval, with nothing in between."
         self.all: list[SinkDriver | OtapDriver | LakeDriver] = [*self.sinks, *self.tables]
+        for sink in self.all:
+            if not isinstance(sink, LakeDriver):  # which knows segments by their spool
+                manifests.bind(sink.options.state, spool, sink.last, sink.options.name)
 
     def run(self, stop: threading.Event) -> None:
         """Until `stop` is set; then what is closed is stored and published, and locks are let go."""
         try:
-            while not stop.wait(_POLL):
-                self.step()
+            more = False
+            while not stop.wait(0 if more else _POLL):
+                more = self.step()
             self.step(last=True)
         finally:
             self._held.close()
 
-    def step(self, *, last: bool = False) -> None:
-        """One look at the spool."""
+    def step(self, *, last: bool = False) -> bool:
+        """One look at the spool; is there more to do at once?"""
         closed = segments.numbers(self.spool, segments.CLOSED)
-        for sink in self.all:
-            sink.take(self.spool, closed, everything=last)
+        more = [sink.take(self.spool, closed, everything=last) for sink in self.all]
         self._delete(closed)
         self.publish(last=last)
+        return any(more)
 
     def publish(self, *, last: bool = False) -> None:
         """What is due in the sinks, and what they tell."""

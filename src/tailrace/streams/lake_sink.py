@@ -7,9 +7,9 @@ killed behind it finds that in the lake; the file in `state` is there for those 
 from __future__ import annotations
 
 import time
-import uuid
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -24,12 +24,10 @@ from tailrace.lake.steps import reached
 from tailrace.streams.arrivals import Gathering
 from tailrace.streams.batches import bites
 from tailrace.streams.kinds import KINDS
-from tailrace.streams.manifests import replace
+from tailrace.streams.segments import identity_of, replace
 from tailrace.streams.status import write_status
 
 _DONE = "done.json"
-_IDENTITY = "identity"
-"Of a spool: one that was thrown away and begun anew counts its segments from one again."
 
 
 class Store(Protocol):
@@ -83,6 +81,8 @@ class LakeDriver:
         self.errors = 0
         self._is_asked = False
         "Has the lake said how far it is?"
+        self._is_behind = False
+        "Is there more in the spool than was taken together?"
         self._tried = self._reported = time.monotonic()
 
     @property
@@ -90,23 +90,31 @@ class LakeDriver:
         """Last segment that is in the table; nothing is known before the lake was asked."""
         return self.done.through if self._is_asked else 0
 
-    def take(self, spool: Path, closed: Sequence[int], *, everything: bool = False) -> None:
-        """At each flush interval: what has come is stored, or waits in the spool if the lake cannot be changed."""
+    def take(self, spool: Path, closed: Sequence[int], *, everything: bool = False) -> bool:
+        """At each flush interval: what has come is stored, or waits in the spool if the lake cannot be changed.
+
+        A part of bounded size at a time; is there more?
+        """
         now = time.monotonic()
-        if not closed or (not everything and now - self._tried < self.options.flush_interval.total_seconds()):
-            return
-        self._tried = now
+        waits = not self._is_behind and now - self._tried < self.options.flush_interval.total_seconds()
+        if not closed or (waits and not everything):
+            return False
+        self._tried, self._is_behind = now, False
         try:
             if not self._is_asked:
                 self._ask(spool)
             for bite in bites(spool, [number for number in closed if number > self.last]):
                 self._take(spool, bite)
+                self._is_behind = not everything and bite[-1] != closed[-1]
+                if self._is_behind:
+                    break
             self.trouble = None
         except Exception as error:
             # Whatever it is, other sinks go on, and these rows wait.
             self.errors += 1
             self.trouble = str(error) if isinstance(error, TailraceError) else f"{type(error).__name__}: {error}"
         self._tell()
+        return self._is_behind
 
     def _ask(self, spool: Path) -> None:
         identity = identity_of(spool)
@@ -133,7 +141,7 @@ class LakeDriver:
 
     def _tell(self) -> None:
         """Writes down how things stand, for those who ask."""
-        write_status(self.options.state, {
+        told = {
             "sink": self.options.name,
             "path": self.options.path,
             "at": time.time(),
@@ -141,7 +149,9 @@ class LakeDriver:
             "counts": self.done.counts,
             "written": {"write_errors": self.errors},
             "troubles": {} if self.trouble is None else {self.options.path: self.trouble},
-        })  # fmt: skip
+        }
+        with suppress(OSError):  # it is told again
+            write_status(self.options.state, told)
 
     def report(self) -> str | None:
         """At each metrics interval: what has been counted, in a line."""
@@ -152,14 +162,6 @@ class LakeDriver:
         told = {**self.done.counts, "write_errors": self.errors}
         line = f"sink {self.options.name}: " + " ".join(f"{name}={number}" for name, number in told.items())
         return line if self.trouble is None else f"{line} ({self.trouble})"
-
-
-def identity_of(spool: Path) -> str:
-    """What the lake knows a spool by: two of them never have the same, on whatever machines."""
-    path = spool / _IDENTITY
-    if not path.exists():
-        replace(path, uuid.uuid4().hex.encode())
-    return path.read_text()
 
 
 def _read_done(state: Path) -> _Done:

@@ -10,12 +10,16 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 
+from tailrace.core.errors import ConfigError
 from tailrace.lake.steps import reached
-from tailrace.streams.segments import sync_directory
+from tailrace.streams import segments
+from tailrace.streams.segments import replace, sync_directory
 from tailrace.streams.shape import PERIOD
 
 MANIFESTS, RUNS, QUARANTINE, STAGING = "manifests", "runs", "quarantine", "staging"
 _FOLDED = "folded.json"
+_SPOOL = "spool"
+"Names the spool whose segments were taken."
 _BATCH = 65_536
 
 
@@ -61,6 +65,26 @@ def make_state(state: Path) -> None:
         (state / name).mkdir(parents=True, exist_ok=True)
 
 
+def bind(state: Path, spool: Path, last: int, sink: str) -> None:
+    """A sink knows segments by their numbers, which mean something in one spool only: it says so where they do not.
+
+    Otherwise segments that nobody has read would be taken for stored ones, and deleted.
+    """
+    identity = segments.identity_of(spool)
+    try:
+        known = (state / _SPOOL).read_text()
+    except FileNotFoundError:
+        known = ""
+    if known == identity:
+        return
+    lost = [number for number in segments.numbers(spool, segments.CLOSED) if number <= last] if known else []
+    if lost:
+        message = f"sink {sink} was filled from another spool, behind whose numbers those of this one lie"
+        hint = f"give the sink another path, or move {len(lost)} segments away"
+        raise ConfigError(message, code="serve.other-spool", where=str(spool), hint=hint)
+    replace(state / _SPOOL, identity.encode())
+
+
 def write_run(state: Path, kind: str, table: pa.Table, first: int) -> Run:
     """The run is on disk when this returns, and means nothing until a manifest names it."""
     name = f"{first:016d}-{uuid.uuid4().hex}.{kind}"
@@ -99,19 +123,6 @@ def write_manifest(state: Path, manifest: Manifest) -> None:
     reached("manifest-named")
 
 
-def replace(path: Path, data: bytes, step: str | None = None) -> None:
-    """All of it or nothing, also when the power fails."""
-    temporary = path.with_name(f"{path.name}.new")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    if step is not None:
-        reached(step)
-    os.rename(temporary, path)
-    sync_directory(path.parent)
-
-
 def read_folded(state: Path) -> Folded:
     try:
         return msgspec.json.decode((state / _FOLDED).read_bytes(), type=Folded)
@@ -126,6 +137,8 @@ def write_folded(state: Path, folded: Folded) -> None:
 def open_manifests(state: Path) -> list[Manifest]:
     """Manifests that are not folded, in order; those that are, and runs of none, are removed."""
     folded = read_folded(state)
+    # Whoever wrote one may have died, or failed, before its name was on disk; behind this its segments may go.
+    sync_directory(state / MANIFESTS)
     found = []
     for path in sorted((state / MANIFESTS).iterdir()):
         if path.suffix != ".json":

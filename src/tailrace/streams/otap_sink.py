@@ -10,6 +10,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -17,13 +18,16 @@ from typing import Protocol
 
 import msgspec
 
+from tailrace.core.errors import TailraceError
 from tailrace.formats.base import Bad
 from tailrace.lake.steps import reached
 from tailrace.streams import records, segments
 from tailrace.streams.batches import bites, refused_row, write_refused
 from tailrace.streams.decode import Refused
-from tailrace.streams.manifests import QUARANTINE, Folded, make_state, read_folded, replace, write_folded
+from tailrace.streams.manifests import QUARANTINE, Folded, make_state, read_folded, write_folded
 from tailrace.streams.records import Record
+from tailrace.streams.segments import replace
+from tailrace.streams.status import write_status
 
 _PLAN = "plan.json"
 _OTLP = (records.OTLP_PROTO, records.OTLP_JSON)
@@ -78,6 +82,10 @@ class OtapDriver:
         make_state(options.state)
         options.path.mkdir(parents=True, exist_ok=True)
         self.folded = read_folded(options.state)
+        self.trouble: str | None = None
+        self.errors = 0
+        self._is_behind = False
+        "Is there more in the spool than was taken together?"
         self._written = self._reported = time.monotonic()
         self._upkept = 0.0
 
@@ -86,12 +94,27 @@ class OtapDriver:
         """Last segment that is in the tables."""
         return self.folded.through
 
-    def take(self, spool: Path, closed: Sequence[int], *, everything: bool = False) -> None:
-        """At each flush interval: a partition of what has come, or of what was begun before."""
+    def take(self, spool: Path, closed: Sequence[int], *, everything: bool = False) -> bool:
+        """At each flush interval: a partition of what has come, or of what was begun before; is there more?
+
+        Whatever fails, other sinks go on, and these requests wait.
+        """
         now = time.monotonic()
-        if not everything and now - self._written < self.options.flush_interval.total_seconds():
-            return
-        self._written = now
+        waits = not self._is_behind and now - self._written < self.options.flush_interval.total_seconds()
+        if waits and not everything:
+            return False
+        self._written, self._is_behind = now, False
+        try:
+            self._take(spool, closed, everything)
+            self._expire(now)
+            self.trouble = None
+        except Exception as error:
+            self.errors += 1
+            self.trouble = str(error) if isinstance(error, TailraceError) else f"{type(error).__name__}: {error}"
+        self._tell()
+        return self._is_behind
+
+    def _take(self, spool: Path, closed: Sequence[int], everything: bool) -> None:
         begun = self._begun()
         if begun is not None:
             self._partition(spool, begun, [n for n in closed if begun.first <= n <= begun.last])
@@ -99,9 +122,28 @@ class OtapDriver:
             plan = _Plan(bite[0], bite[-1])
             replace(self.options.state / _PLAN, msgspec.json.encode(plan), "partition-planned")
             self._partition(spool, plan, bite)
+            self._is_behind = not everything and bite[-1] != closed[-1]
+            if self._is_behind:
+                break
+
+    def _expire(self, now: float) -> None:
         if self.options.retention is not None and now - self._upkept > _UPKEEP:
             self._upkept = now
             expire(self.options.path, time.time() - self.options.retention.total_seconds())
+
+    def _tell(self) -> None:
+        """Writes down how things stand, for those who ask."""
+        told = {
+            "sink": self.options.name,
+            "path": str(self.options.path),
+            "at": time.time(),
+            "through": self.last,
+            "counts": self.folded.counts,
+            "written": {"write_errors": self.errors},
+            "troubles": {} if self.trouble is None else {str(self.options.path): self.trouble},
+        }
+        with suppress(OSError):  # it is told again
+            write_status(self.options.state, told)
 
     def _begun(self) -> _Plan | None:
         try:
@@ -122,7 +164,8 @@ class OtapDriver:
             write_refused(self.options.state / QUARANTINE / name, refused)
         counts = dict(self.folded.counts)
         for name, number in (
-            ("batches_received", len(taken)), ("log_rows_written", arrived.logs), ("rows_quarantined", len(refused)),
+            ("batches_received", len(taken)), ("rows_received", arrived.logs), ("log_rows_written", arrived.logs),
+            ("rows_quarantined", len(refused)),
         ):  # fmt: skip
             counts[name] = counts.get(name, 0) + number
         self.folded = Folded(plan.last, counts)
@@ -139,8 +182,9 @@ class OtapDriver:
         if not self.options.metrics_enabled or now - self._reported < self.options.metrics_interval.total_seconds():
             return None
         self._reported = now
-        counted = " ".join(f"{name}={number}" for name, number in self.folded.counts.items())
-        return f"sink {self.options.name}: {counted}"
+        told = {**self.folded.counts, "write_errors": self.errors}
+        line = f"sink {self.options.name}: " + " ".join(f"{name}={number}" for name, number in told.items())
+        return line if self.trouble is None else f"{line} ({self.trouble})"
 
 
 def expire(path: Path, before: float) -> int:

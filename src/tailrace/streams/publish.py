@@ -85,8 +85,7 @@ class Publisher:
             try:
                 cost = self._renew_if_worth(key, budget, everything)
             except (OSError, pa.ArrowException, SinkError) as error:
-                self.counts["write_errors"] += 1
-                self.troubles[key] = str(error)
+                self._failed(key, error)
                 continue
             budget -= cost
         self._fold()
@@ -96,7 +95,11 @@ class Publisher:
         old = self._state(key)
         cost = old.size * (_RESORTED if old.size <= SMALL else 1)
         waiting = self.waiting[key]
-        waiting.parts = [part for part in waiting.parts if part[0].last > old.through]
+        new = [part for part in waiting.parts if part[0].last > old.through]
+        if len(new) < len(waiting.parts):
+            # Whoever put the file there was stopped before its name was on disk; behind this its runs may go.
+            sync_directory(key.path(self.options).parent)
+        waiting.parts = new
         if not (everything or cost <= budget or waiting.rows * 10 >= old.rows):
             return 0
         while waiting.parts:
@@ -104,6 +107,12 @@ class Publisher:
         del self.waiting[key]
         self.troubles.pop(key, None)
         return cost
+
+    def _failed(self, key: FileKey, error: Exception) -> None:
+        """The file may have been put in its place all the same: what is in it is read from it again."""
+        self.counts["write_errors"] += 1
+        self.troubles[key] = str(error)
+        self._states.pop(key, None)
 
     def _renew(self, key: FileKey, waiting: Waiting) -> None:
         old = self._state(key)
@@ -144,9 +153,10 @@ class Publisher:
                 self._put(key, temporary, old)
                 sealed += 1
                 del self._states[key]
+                self.troubles.pop(key, None)
             except (OSError, pa.ArrowException, SinkError) as error:
-                self.counts["write_errors"] += 1
-                self.troubles[key] = str(error)
+                self._failed(key, error)
+                self._states[key] = old  # tried again: whether sorted or not, the rows are the same
             finally:
                 temporary.unlink(missing_ok=True)
         return sealed
@@ -162,7 +172,7 @@ class Publisher:
             if key not in self._states:
                 try:
                     found = state_of(key.path(self.options))
-                except SinkError:
+                except (OSError, SinkError):  # told when there is something for it
                     continue
                 if not found.sealed:
                     self._states[key] = found

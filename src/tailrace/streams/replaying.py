@@ -20,7 +20,7 @@ from tailrace.streams.batches import Chain, Part, Row, conclude, quarantine, run
 from tailrace.streams.decode import MESSAGE, WHOLE, Decoded, decode
 from tailrace.streams.driver import SinkDriver
 from tailrace.streams.kinds import KINDS, decoded_schema
-from tailrace.streams.manifests import QUARANTINE, RUNS, Manifest
+from tailrace.streams.manifests import QUARANTINE, RUNS, Manifest, bind
 from tailrace.streams.records import Record, framed
 from tailrace.streams.sink_options import SinkOptions
 
@@ -53,7 +53,8 @@ def replay(options: SinkOptions, spool: Path) -> Replayed:
         number = segments.recover(spool) + 1
         segments.reserve(spool, number)
         driver = SinkDriver(options)
-        driver.take(spool, segments.numbers(spool, segments.CLOSED))
+        bind(options.state, spool, driver.last, options.name)
+        driver.take(spool, segments.numbers(spool, segments.CLOSED), everything=True)
         driver.publish_if_due(everything=True)
         again = _decoded_again(options, {name for manifest in driver.publisher.open for name in manifest.replayed})
         stored = 0

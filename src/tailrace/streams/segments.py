@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
+import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from tailrace.lake.steps import reached
 from tailrace.streams.records import MAGIC, Identity, Record, scan
 
 OPEN, CLOSED, BATCHES = ".open", ".segment", ".batches"
-RESERVED = "reserved"
+RESERVED, IDENTITY = "reserved", "identity"
 _DIGITS = 16
 _AHEAD = 1000
 
@@ -56,7 +58,10 @@ def close(spool: Path, number: int, identities: list[tuple[bytes, int, Identity]
 
 
 def recover(spool: Path) -> int:
-    """Cuts torn tails and closes what a process left open; the highest number in use."""
+    """Cuts torn tails and closes what a process left open; the highest number in use.
+
+    A spool that is new begins with the time: whatever came from one that was thrown away has lower numbers.
+    """
     spool.mkdir(parents=True, exist_ok=True)
     for number in numbers(spool, OPEN):
         path = path_of(spool, number, OPEN)
@@ -70,7 +75,7 @@ def recover(spool: Path) -> int:
         reached("tail-cut")
         close(spool, number, [(r.key, r.received_at, one) for r in held for one in r.identities])
     sync_directory(spool)
-    return max((*numbers(spool, CLOSED), _reserved(spool)), default=0)
+    return max((*numbers(spool, CLOSED), _reserved(spool))) or time.time_ns() // 1_000_000
 
 
 def reserve(spool: Path, number: int) -> None:
@@ -83,6 +88,28 @@ def reserve(spool: Path, number: int) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.rename(temporary, spool / RESERVED)
+
+
+def identity_of(spool: Path) -> str:
+    """What a spool is known by: two of them never have the same, on whatever machines."""
+    path = spool / IDENTITY
+    if not path.exists():
+        spool.mkdir(parents=True, exist_ok=True)
+        replace(path, uuid.uuid4().hex.encode())
+    return path.read_text()
+
+
+def replace(path: Path, data: bytes, step: str | None = None) -> None:
+    """All of it or nothing, also when the power fails."""
+    temporary = path.with_name(f"{path.name}.new")
+    with open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    if step is not None:
+        reached(step)
+    os.rename(temporary, path)
+    sync_directory(path.parent)
 
 
 def _reserved(spool: Path) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,6 +16,9 @@ from tailrace.core.errors import TailraceError
 from tailrace.lake.quoting import literal
 from tailrace.streams.kinds import EVENTS, schema
 from tailrace.streams.sink_options import CODECS, SinkOptions
+
+if TYPE_CHECKING:
+    import duckdb
 
 SMALL = 16 << 20
 "Up to this size a file is sorted as a whole when it is renewed; a larger one gets row groups at its end."
@@ -98,7 +101,14 @@ class FileWriter:
         """All rows in one order, sorted outside of memory."""
         import duckdb
 
-        with duckdb.connect() as engine, pa.OSFile(str(temporary), "wb") as out:
+        try:
+            self._sort(duckdb.connect(), key, old, temporary)
+        except duckdb.Error as error:
+            raise SinkError(f"cannot be sorted: {error}", where=str(key.path(self.options))) from None
+        _sync(temporary)
+
+    def _sort(self, connected: duckdb.DuckDBPyConnection, key: FileKey, old: FileState, temporary: Path) -> None:
+        with connected as engine, pa.OSFile(str(temporary), "wb") as out:
             engine.execute("SET threads = 1")
             engine.execute(f"SET memory_limit = '{SEAL_MEMORY}'")
             engine.execute(f"SET temp_directory = {literal(str(temporary.parent))}")
@@ -111,7 +121,6 @@ class FileWriter:
             with self._writer(out, key.kind, footer) as writer:
                 for table in _groups(batches, self._schema(key.kind), self.options.row_group_size):
                     writer.write_table(table, row_group_size=self.options.row_group_size)
-        _sync(temporary)
 
     def _append(self, path: Path, kind: str, rows: pa.Table, through: int, temporary: Path) -> None:
         """Old row groups as bytes, at the same positions; then new ones, and a footer that names both."""

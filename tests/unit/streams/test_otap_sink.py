@@ -89,7 +89,7 @@ def test_killed_at_every_step_each_log_is_stored_once(
         fill(spool, turn * 10)
         with monkeypatch.context() as dying:
             dying.setattr("tailrace.streams.otap_sink.reached", die)
-            dying.setattr("tailrace.streams.manifests.reached", die)
+            dying.setattr("tailrace.streams.segments.reached", die)
             with pytest.raises(Killed):
                 drive(spool, options)
         # More has come before it goes on: what was planned stays as it was.
