@@ -123,6 +123,7 @@ def lake_state(spool: Path) -> Path:
 
 def _require(served: Served) -> None:
     from tailrace.core.errors import ConfigError
+    from tailrace.streams.settings import takes
 
     if not served.listeners and not served.pulls:
         hint = 'write listener "http" "public" { api_keys_file = … }'
@@ -130,6 +131,13 @@ def _require(served: Served) -> None:
     if not any(served.stored):
         hint = 'write sink "parquet" "events" { path = … }'
         raise ConfigError("no sink is configured", code="serve.no-sink", hint=hint)
+    every: list[SinkOptions | OtapOptions | LakeOptions] = [*served.files, *served.tables, *served.lakes]
+    for listener in served.listeners:
+        if not any(takes(sink, listener) for sink in every):
+            # What it accepts would be acknowledged, and stored nowhere.
+            message = f"no sink that is in use takes what listener {listener.id} accepts"
+            hint = "name it in 'listeners' of a sink, or switch it off with enabled = false"
+            raise ConfigError(message, code="serve.unheard", hint=hint)
 
 
 def _supervise(patience: float) -> int:

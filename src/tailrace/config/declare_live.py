@@ -79,7 +79,6 @@ _COUNTED: Attrs = {
 }
 _FLUSHED: Attrs = {
     **_COUNTED,
-    "max_lateness": Attr("duration", "Rows that come later are quarantined.", default="7d"),
     "retention": Attr("duration", "Age at which files are deleted."),
     **_ENABLED,
 }
@@ -98,6 +97,7 @@ SINKS = _types(
         "workspace_id_type": Attr(
             "text", "`int64` lets Spark skip row groups.", choices=("uint64", "int64"), default="uint64"
         ),
+        "max_lateness": Attr("duration", "Rows that come later are quarantined.", default="7d"),
         **_FLUSHED,
     }, active=True),
     _type("lake", "A table of the lake.", {

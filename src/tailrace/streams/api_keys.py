@@ -11,7 +11,7 @@ from tailrace.core.errors import ConfigError
 
 _HEX = frozenset("0123456789abcdefABCDEF")
 _SIZE = 32
-_WORKSPACES = 1 << 32
+WORKSPACES = 1 << 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,8 @@ def _tenant(line: str, where: str) -> Tenant:
     workspace, _, name = rest.partition(":")
     if len(key) != _SIZE or not _HEX.issuperset(key):
         raise _wrong("a key has 32 hexadecimal digits", where)
-    if not workspace.strip().isdigit() or not 0 < int(workspace) < _WORKSPACES:
-        raise _wrong(f"'{workspace.strip()}' is no workspace: a number from 1 to {_WORKSPACES - 1}", where)
+    if not workspace.strip().isdigit() or not 0 < int(workspace) < WORKSPACES:
+        raise _wrong(f"'{workspace.strip()}' is no workspace: a number from 1 to {WORKSPACES - 1}", where)
     return Tenant(int(workspace), hashlib.sha256(bytes.fromhex(key)).digest(), name.strip())
 
 

@@ -17,11 +17,17 @@ from tailrace.formats.duck import answers
 from tailrace.streams import records, segments
 from tailrace.streams.decode import LINES, decode, frames
 from tailrace.streams.kinds import EVENTS, KINDS, LOGS, SNAPSHOTS
+from tailrace.streams.otlp_again import transformed
 from tailrace.streams.records import Record
 from tailrace.streams.shape import as_json
+from tailrace.streams.transforms import NOTHING, Chains, transform
 
 _IP = 16
 _OTLP = (records.OTLP_PROTO, records.OTLP_JSON)
+_KINDS = {
+    **LINES, **dict.fromkeys((*_OTLP, records.SYSLOG, records.OVERSIZE), LOGS), records.PULLED: SNAPSHOTS,
+}  # fmt: skip
+"Of records that hold rows of one kind."
 _UUID = "lower(hex({0}))::UUID::VARCHAR AS {0}"
 _BOTH = "nullif(timestamp, 0) AS timestamp"
 _QUERIES = {
@@ -32,17 +38,37 @@ _QUERIES = {
     SNAPSHOTS: f"SELECT {_BOTH}, source, entity, payload AS data FROM given",
 }
 "Rows of FlatBuffers with the names that the same rows have as JSON lines."
+_SYSLOG = (
+    "SELECT make_timestamp_ms(nullif(timestamp, 0)) AS timestamp, source AS hostname, service AS app_name, level,"
+    " payload ->> '$.message' AS message, (payload ->> '$.priority')::INTEGER AS priority,"
+    " payload ->> '$.proc_id' AS proc_id, payload ->> '$.msg_id' AS msg_id,"
+    " payload -> '$.structured_data' AS structured_data FROM given"
+)
+"Rows of syslog with the names of its table, and without the text that they were made of."
+_DECODED = (records.FRAMES, records.PULLED)
+"Bodies that a table could not read by itself."
 
 
 class Gathering:
-    """What some segments hold for one sink."""
+    """What some segments hold for one sink. Records that transforms look at are decoded here, whatever they are."""
 
-    def __init__(self, kinds: frozenset[str], listeners: frozenset[str] | None) -> None:
+    def __init__(
+        self,
+        kinds: frozenset[str],
+        listeners: frozenset[str] | None,
+        chains: Chains = NOTHING,
+        memory: Path | None = None,
+    ) -> None:
         self.kinds = kinds
         self.listeners = listeners
+        self.chains = chains
+        self.memory = memory
+        "Where transforms keep what they learn."
         self.records = 0
+        self.dropped = 0
+        "Rows that transforms took away, as they were told to."
         self._found: dict[tuple[str, str], Arrived] = {}
-        self._framed: dict[str, list[Record]] = {}
+        self._decoded: dict[tuple[str, str], list[Record]] = {}
 
     def read(self, spool: Path, number: int) -> None:
         for record in segments.read(segments.path_of(spool, number, segments.CLOSED)):
@@ -51,24 +77,24 @@ class Gathering:
 
     def arrived(self) -> list[Arrived]:
         """All of it; rows of one kind and listener are one body."""
-        decoded = (one for listener, framed in self._framed.items() for one in self._rows(listener, framed))
+        decoded = [one for (listener, form), held in self._decoded.items() for one in self._rows(listener, form, held)]
         return [one for one in (*self._found.values(), *decoded) if one.bodies or one.refused]
 
     def _add(self, record: Record) -> None:
-        if record.kind == records.FRAMES:
-            self._framed.setdefault(record.listener, []).append(record)
-            self.records += 1
-            return
-        kind = LINES.get(record.kind, LOGS)
-        if kind not in self.kinds:
+        kind = _KINDS.get(record.kind)
+        if kind is not None and kind not in self.kinds:
             return
         self.records += 1
-        if record.kind in LINES or record.kind in _OTLP:
-            into = self._of(record.listener, JSON if record.kind in LINES else OTLP)
+        form = JSON if record.kind in LINES else OTLP if record.kind in _OTLP else SYSLOG
+        if record.kind in _DECODED or (self.chains.of(record.listener) and record.kind in _KINDS):
+            form = "frames" if record.kind in _DECODED or form == JSON else form
+            self._decoded.setdefault((record.listener, form), []).append(record)
+        elif form == SYSLOG:
+            self._messages(self._of(record.listener, SYSLOG), record)
+        else:
+            into = self._of(record.listener, form)
             into.bodies.append(bytes(record.body))
             into.sent.append(_sent(record, record.source_ip))
-        else:
-            self._messages(self._of(record.listener, SYSLOG), record)
 
     def _of(self, listener: str, form: str) -> Arrived:
         return self._found.setdefault((listener, form), Arrived(listener, form))
@@ -84,16 +110,34 @@ class Gathering:
             into.bodies.append(body[start:end])
             into.sent.append(_sent(record, body[start - 4 - _IP : start - 4]))
 
-    def _rows(self, listener: str, framed: Sequence[Record]) -> Iterator[Arrived]:
-        decoded = decode(framed)
+    def _rows(self, listener: str, form: str, held: Sequence[Record]) -> Iterator[Arrived]:
+        if form == OTLP:
+            yield self._requests(listener, held)
+            return
+        decoded = decode(held)
         refused = [Refused(one.raw, one.reason) for one in decoded.refused]
         for kind in KINDS:
-            table = decoded.table(kind)
-            if kind in self.kinds and table.num_rows:
-                starts, sent = _runs(table)
-                yield Arrived(listener, kind, [_as_file(kind, table)], sent, starts)
+            if kind not in self.kinds:
+                continue
+            left = transform(self.chains.of(listener), kind, decoded.table(kind), self.memory)
+            self.dropped += left.dropped
+            for failed in left.failed:
+                refused += [Refused(row["payload"], row["reason"]) for row in failed.to_pylist()]
+            if left.rows.num_rows:
+                starts, sent = _runs(left.rows)
+                query = _SYSLOG if form == SYSLOG else _QUERIES[kind]
+                yield Arrived(listener, f"{SYSLOG} rows" if form == SYSLOG else kind,
+                              [_as_file(query, left.rows)], sent, starts)  # fmt: skip
         if refused:
             yield Arrived(listener, "frames", refused=refused)
+
+    def _requests(self, listener: str, held: Sequence[Record]) -> Arrived:
+        assert self.memory is not None
+        again = transformed(held, self.chains.of(listener), self.memory)
+        self.dropped += again.dropped
+        sent = [_sent(record, record.source_ip) for record, _ in again.requests]
+        refused = [Refused(one.raw, one.reason) for one in again.refused]
+        return Arrived(listener, OTLP, [body for _, body in again.requests], sent, refused=refused)
 
 
 def _sent(record: Record, source_ip: bytes) -> Sent:
@@ -121,10 +165,10 @@ def _runs(table: pa.Table) -> tuple[list[int], list[Sent]]:
     return starts.tolist(), [Sent(moment, workspace, address_text(ip)) for moment, workspace, ip in told]
 
 
-def _as_file(kind: str, table: pa.Table) -> bytes:
+def _as_file(query: str, table: pa.Table) -> bytes:
     documents = as_json(table["payload"].combine_chunks(), table["document"].combine_chunks())
     place = table.schema.get_field_index("payload")
-    rows = answers(_QUERIES[kind], table.set_column(place, "payload", documents.cast(pa.string())))
+    rows = answers(query, table.set_column(place, "payload", documents.cast(pa.string())))
     out = io.BytesIO()
     pq.write_table(rows, out, compression="none", use_dictionary=False, write_statistics=False)
     return out.getvalue()

@@ -26,6 +26,7 @@ from tailrace.streams.batches import bites
 from tailrace.streams.kinds import KINDS
 from tailrace.streams.segments import identity_of, replace
 from tailrace.streams.status import write_status
+from tailrace.streams.transforms import NOTHING, Chains
 
 _DONE = "done.json"
 
@@ -56,6 +57,7 @@ class LakeOptions:
     metrics_enabled: bool = True
     metrics_interval: timedelta = timedelta(seconds=10)
     listeners: frozenset[str] | None = None
+    chains: Chains = NOTHING
 
     @property
     def path(self) -> str:
@@ -123,15 +125,19 @@ class LakeDriver:
         self._is_asked = True
 
     def _take(self, spool: Path, numbers: Sequence[int]) -> None:
-        gathering = Gathering(self.options.kinds, self.options.listeners)
+        options = self.options
+        gathering = Gathering(options.kinds, options.listeners, options.chains, options.state)
         for number in numbers:
             gathering.read(spool, number)
         arrived = gathering.arrived()
         counts = Counter(self.done.counts)
+        # What transforms took away never came to the lake.
+        counts.update(dict.fromkeys(("rows_received", "rows_filtered"), gathering.dropped))
+        counts["batches_received"] += gathering.records
         if arrived:
             stored = self.store.store(self.done.spool, numbers[-1], arrived)
             counts.update({
-                "batches_received": gathering.records, "rows_received": stored.received, "rows_written": stored.rows,
+                "rows_received": stored.received, "rows_written": stored.rows,
                 "rows_filtered": stored.filtered, "rows_quarantined": stored.quarantined,
                 "duplicate_rows": stored.duplicates,
             })  # fmt: skip

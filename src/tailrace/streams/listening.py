@@ -37,10 +37,12 @@ class Listening:
         self.sinks = sinks
         self.say = say
         self.intake = Intake(Spool(root, limits))
+        self.intake.spool.forgets = False
         self._pulls = root.with_name(f"{root.name}.pulls")
         self._opened: dict[str, Opened] = {}
-        # Before the spool forgets what it had long ago.
+        # What they left behind is held against what the spool had, however long ago that was.
         self._pullers = {options.id: self._puller(options) for options in pulls}
+        self.intake.spool.forgets = True
 
     @property
     def places(self) -> dict[str, tuple[str, int]]:

@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
@@ -25,9 +25,11 @@ from tailrace.streams import records, segments
 from tailrace.streams.batches import bites, refused_row, write_refused
 from tailrace.streams.decode import Refused
 from tailrace.streams.manifests import QUARANTINE, Folded, make_state, read_folded, write_folded
+from tailrace.streams.otlp_again import transformed
 from tailrace.streams.records import Record
 from tailrace.streams.segments import replace
 from tailrace.streams.status import write_status
+from tailrace.streams.transforms import NOTHING, Chains
 
 _PLAN = "plan.json"
 _OTLP = (records.OTLP_PROTO, records.OTLP_JSON)
@@ -61,6 +63,7 @@ class OtapOptions:
     metrics_interval: timedelta = timedelta(seconds=10)
     listeners: frozenset[str] | None = None
     retention: timedelta | None = None
+    chains: Chains = field(default=NOTHING, hash=False)
 
     @property
     def state(self) -> Path:
@@ -154,22 +157,38 @@ class OtapDriver:
 
     def _partition(self, spool: Path, plan: _Plan, numbers: Sequence[int]) -> None:
         taken = [record for number in numbers for record in self._records(spool, number)]
+        left, refused, dropped = self._transformed(taken)
         part_id = str(uuid.uuid5(uuid.NAMESPACE_URL, f"tailrace:{self.options.name}:{plan.first}-{plan.last}"))
-        bodies = (bytes(record.body) for record in taken)
-        arrived = self.write(self.options.path, part_id, self.options.compression, bodies)
+        arrived = self.write(self.options.path, part_id, self.options.compression, (body for _, body in left))
         reached("partition-written")
-        refused = [refused_row(Refused(taken[place], bad.position, bad.reason, bad.raw)) for place, bad in arrived.bad]
+        refused += [Refused(left[place][0], bad.position, bad.reason, bad.raw) for place, bad in arrived.bad]
         if refused:
             name = f"{plan.first:016d}-{plan.last:016d}.parquet"
-            write_refused(self.options.state / QUARANTINE / name, refused)
+            write_refused(self.options.state / QUARANTINE / name, [refused_row(one) for one in refused])
         counts = dict(self.folded.counts)
         for name, number in (
-            ("batches_received", len(taken)), ("rows_received", arrived.logs), ("log_rows_written", arrived.logs),
-            ("rows_quarantined", len(refused)),
+            ("batches_received", len(taken)), ("rows_received", arrived.logs + dropped + len(refused)),
+            ("log_rows_written", arrived.logs), ("rows_filtered", dropped), ("rows_quarantined", len(refused)),
         ):  # fmt: skip
             counts[name] = counts.get(name, 0) + number
         self.folded = Folded(plan.last, counts)
         write_folded(self.options.state, self.folded)
+
+    def _transformed(self, taken: Sequence[Record]) -> tuple[list[tuple[Record, bytes]], list[Refused], int]:
+        """Requests that are stored, what is refused, and how many logs were taken away; by listener."""
+        left: list[tuple[Record, bytes]] = []
+        refused: list[Refused] = []
+        dropped = 0
+        for listener in dict.fromkeys(record.listener for record in taken):
+            own = [record for record in taken if record.listener == listener]
+            if chain := self.options.chains.of(listener):
+                again = transformed(own, chain, self.options.state)
+                left += again.requests
+                refused += again.refused
+                dropped += again.dropped
+            else:
+                left += [(record, bytes(record.body)) for record in own]
+        return left, refused, dropped
 
     def _records(self, spool: Path, number: int) -> Iterable[Record]:
         for record in segments.read(segments.path_of(spool, number, segments.CLOSED)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
@@ -18,6 +19,14 @@ _SEVERITIES = ("trace", "debug", "info", "warning", "error", "critical")
 "Four numbers each, from 1."
 _KEPT = ("event_name", "trace_id", "span_id", "scope_name", "severity_text")
 _DOCUMENTS = {"attributes": "attributes", "resource": "resource_attributes"}
+_WHOLE = _DOCUMENTS | {"scope": "scope_attributes"}
+REST = "rest"
+"Column of what a request tells beside texts and attributes."
+_REST = (
+    "time_unix_nano", "observed_time_unix_nano", "severity_number", "flags", "dropped_attributes_count",
+    "resource_dropped_attributes_count", "resource_schema_url", "scope_version", "scope_dropped_attributes_count",
+    "scope_schema_url",
+)  # fmt: skip
 Row = dict[str, object]
 
 
@@ -34,8 +43,8 @@ class OtlpRows:
     bad: list[Bad]
 
 
-def otlp_rows(body: bytes, received_at: int) -> OtlpRows:
-    """The log records of a request, JSON or protobuf."""
+def otlp_rows(body: bytes, received_at: int, *, whole: bool = False) -> OtlpRows:
+    """The log records of a request, JSON or protobuf; `whole`: with all that it tells, to make one of them again."""
     rows: list[Row] = []
     bad: list[Bad] = []
     for batch in _decoder().decode(Body(body)):
@@ -43,7 +52,7 @@ def otlp_rows(body: bytes, received_at: int) -> OtlpRows:
         columns = (batch.columns[name].to_pylist() for name in names)
         rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
         bad += batch.bad
-    documents = pa.array([_document(row) for row in rows], pa.binary())
+    documents = pa.array([_document(row, _WHOLE if whole else _DOCUMENTS) for row in rows], pa.binary())
     columns_of_logs = {
         "timestamp": pa.array([_millis(row, received_at) for row in rows], pa.int64()),
         "level": pa.array([_level(row) for row in rows], pa.string()),
@@ -53,6 +62,8 @@ def otlp_rows(body: bytes, received_at: int) -> OtlpRows:
         "payload": documents,
         "document": documents,
     }
+    if whole:
+        columns_of_logs[REST] = pa.array([_rest(row) for row in rows], pa.binary())
     return OtlpRows(columns_of_logs, bad)
 
 
@@ -71,8 +82,12 @@ def _level(row: Row) -> str:
     return LEVEL_WORDS.get(str(row.get("severity_text")).lower(), "info")
 
 
-def _document(row: Row) -> bytes:
+def _rest(row: Row) -> bytes:
+    return msgspec.json.encode({name: row[name] for name in _REST if row.get(name) is not None})
+
+
+def _document(row: Row, documents: Mapping[str, str]) -> bytes:
     told: Row = {"message": row.get("body")}
     told |= {name: row[name] for name in _KEPT if row.get(name)}
-    told |= {name: msgspec.Raw(str(row[field]).encode()) for name, field in _DOCUMENTS.items() if row.get(field)}
+    told |= {name: msgspec.Raw(str(row[field]).encode()) for name, field in documents.items() if row.get(field)}
     return msgspec.json.encode(told)

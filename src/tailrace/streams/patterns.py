@@ -53,7 +53,8 @@ class Pattern:
         if not pc.any(told).as_py():
             return Changed(rows)
         notes = self._notes(messages.filter(told))
-        fronts = pc.replace_substring_regex(documents.filter(told), r"\s*\}\s*$", "")
+        fronts = pc.replace_substring_regex(documents.filter(told), r"\s*\}\s*$", ",")
+        fronts = pc.replace_substring_regex(fronts, r"^\{\s*,$", "{")  # it was empty
         noted = pc.binary_join_element_wise(fronts, notes, pa.scalar(b"", pa.binary()))
         changed = with_new_documents(rows, pc.replace_with_mask(documents, told, noted))
         # What has no message stays as it was sent.
@@ -75,7 +76,7 @@ def mask(messages: pa.Array) -> pa.Array:
 
 
 def _end(template: Template) -> bytes:
-    return b',"_pattern_id":"%s","_pattern":%s}' % (template.id.encode(), msgspec.json.encode(template.text))
+    return b'"_pattern_id":"%s","_pattern":%s}' % (template.id.encode(), msgspec.json.encode(template.text))
 
 
 def _learned(pattern: Pattern) -> Templates:

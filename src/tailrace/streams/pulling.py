@@ -32,6 +32,8 @@ LARGEST = 256 << 20
 "Bytes of one round."
 _PAUSE = 0.5
 _FIRST_DELAY = 5.0
+_DOUBLED = 20
+"Times that the delay after a failure is doubled, at the most."
 _PATIENCE = 10.0
 
 
@@ -84,7 +86,7 @@ class Puller(threading.Thread):
         """Seconds until the next round."""
         schedule = self.options.schedule.total_seconds()
         if self.failures:
-            return float(min(max(schedule, _FIRST_DELAY), _FIRST_DELAY * 2 ** (self.failures - 1)))
+            return min(max(schedule, _FIRST_DELAY), _FIRST_DELAY * 2.0 ** min(self.failures - 1, _DOUBLED))
         if self._pending.exists():
             return _PAUSE
         return max((self.done.moment - moment) / 1000 + schedule, 0.0)
@@ -105,9 +107,13 @@ class Puller(threading.Thread):
             return
         if not self._pending.exists():
             _write(self._pending, pending)
-        if all(self._spooled(pending.moment, body) for body in pending.bodies):
-            self.intake.count("pulls", self.options.id)
-            self._finish(pending.moment)
+        for place, body in enumerate(pending.bodies):
+            if not self._spooled(pending.moment, body):
+                # Whoever goes on may do so when the spool has long forgotten what it was given.
+                _write(self._pending, Pending(pending.moment, pending.bodies[place:]))
+                return
+        self.intake.count("pulls", self.options.id)
+        self._finish(pending.moment)
 
     def _asked(self, moment: int) -> Pending:
         source, options = self.options.source, self.options

@@ -18,10 +18,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.streams.transforms import Changed, set_column, with_new_documents
+from tailrace.streams.transforms import TEXTS, Changed, set_column, with_new_documents
 
 WORD = "[REDACTED]"
-_TEXTS = ("event_name", "source", "service", "entity")
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _HEX = r"[0-9A-Fa-f]{1,4}"
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
@@ -78,7 +77,7 @@ class Redact:
     keeps_secrets: bool = True
 
     def apply(self, kind: str, rows: pa.Table) -> Changed:
-        for name in _TEXTS:
+        for name in TEXTS:
             if name in rows.column_names:
                 rows = self._redact_column(name, rows)
         documents = rows["document"].combine_chunks()
@@ -98,7 +97,7 @@ class Redact:
     def _suspect(self, documents: pa.Array) -> pa.Array:
         """Rows in which something may have to be redacted."""
         everything = pa.array([True] * len(documents))
-        if any(one.path not in _TEXTS for one in self.fields) or any(pattern.own for pattern in self.patterns):
+        if any(one.path not in TEXTS for one in self.fields) or any(pattern.own for pattern in self.patterns):
             return everything
         if not self.scans:
             return pa.array([False] * len(documents))
@@ -110,7 +109,7 @@ class Redact:
     def _cleaned(self, text: bytes) -> bytes:
         value = msgspec.json.decode(text)
         for one in self.fields:
-            if one.path not in _TEXTS:
+            if one.path not in TEXTS:
                 value = _at(value, one.path.removeprefix("payload.").split("."), partial(self._field, field_=one))
         if self.scans:
             value = self._everywhere(value)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import ipaddress
 import ssl
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,20 @@ from tailrace.config.declare_live import LISTENERS, SINKS
 from tailrace.config.functions import duration, size
 from tailrace.config.live import live_partition
 from tailrace.config.model import OtherBlock
-from tailrace.core import ConfigError, Format
+from tailrace.config.tables import tables_for
+from tailrace.core import ConfigError, Format, Json, Jsonl, Syslog
+from tailrace.formats.again import framing
+from tailrace.streams.api_keys import WORKSPACES
+from tailrace.streams.kinds import LOGS
 from tailrace.streams.lake_sink import LakeOptions
 from tailrace.streams.otap_sink import OtapOptions
 from tailrace.streams.pull_settings import named_by, pull_id, scheduled, sinks_of
 from tailrace.streams.sink_options import CODECS, SinkOptions
 from tailrace.streams.transform_blocks import transforms
-from tailrace.streams.transforms import Transform
+from tailrace.streams.transforms import Chains, Transform
 
 _TIMEOUT = 30.0
+_PORTS = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +87,7 @@ def listeners(config: Config) -> list[ListenerOptions]:
 def sinks(config: Config, directory: Path) -> list[SinkOptions]:
     """Parquet sinks that are in use; a relative path counts from `directory`."""
     known = [f"{b.type}.{b.name}" for b in config.of("listener")]
-    of_listeners = {
-        f"{block.type}.{block.name}": chain for block in config.of("listener") if (chain := transforms(block))
-    }
+    of_listeners = _of_listeners(config)
     found = []
     for block in config.of("sink"):
         if not block.args.get("enabled", True) or block.type != "parquet":
@@ -100,19 +104,17 @@ def sinks(config: Config, directory: Path) -> list[SinkOptions]:
 def otap_sinks(config: Config, directory: Path) -> list[OtapOptions]:
     """Sinks of OTAP tables that are in use."""
     known = [f"{b.type}.{b.name}" for b in config.of("listener")]
-    changing = {f"{block.type}.{block.name}" for block in config.of("listener") if block.blocks}
     found = []
     for block in config.of("sink"):
         if block.type != "otap" or not block.args.get("enabled", True):
             continue
         takes = _takes(block, config, known)
-        if block.blocks or changing & set(known if takes is None else takes):
-            raise _not_yet("a transform before OTAP tables", block, "take it out, or name other listeners")
         values = _values(block, SINKS["otap"].attributes)
         path = directory / Path(str(values["path"])).expanduser()
         found.append(OtapOptions(
             block.name, path, CODECS[str(values["compression"])], values["flush_interval"],
             bool(values["metrics_enabled"]), values["metrics_interval"], takes, values["retention"],
+            Chains(transforms(block), _of_listeners(config)),
         ))  # fmt: skip
     return found
 
@@ -120,16 +122,15 @@ def otap_sinks(config: Config, directory: Path) -> list[OtapOptions]:
 def lake_sinks(config: Config, directory: Path) -> list[LakeOptions]:
     """Sinks of the lake that are in use; in `directory` they note how far they are."""
     known = [f"{b.type}.{b.name}" for b in config.of("listener")]
-    changing = {f"{block.type}.{block.name}" for block in config.of("listener") if block.blocks}
     found: dict[str, LakeOptions] = {}
     for block in config.of("sink"):
         if block.type != "lake" or not block.args.get("enabled", True):
             continue
         takes = _takes(block, config, known)
-        if block.blocks or changing & set(known if takes is None else takes):
-            raise _not_yet("a transform before a table of the lake", block, "use 'filter', or name other listeners")
         values = _values(block, SINKS["lake"].attributes)
         partition = live_partition(config, block)
+        chains = Chains(transforms(block), _of_listeners(config))
+        _check_readable(block, config, partition.table, chains, known if takes is None else takes)
         if (other := found.get(partition.full_name)) is not None:
             message = f"sinks {other.name} and {block.name} fill the same partition {partition.full_name}"
             hint = "give one another 'partition', or let one take the listeners of both"
@@ -137,19 +138,41 @@ def lake_sinks(config: Config, directory: Path) -> list[LakeOptions]:
         found[partition.full_name] = LakeOptions(
             block.name, partition, directory / block.name, _format(config, values["format"]),
             frozenset(values["kinds"]), values["flush_interval"], bool(values["metrics_enabled"]),
-            values["metrics_interval"], takes,
+            values["metrics_interval"], takes, chains,
         )  # fmt: skip
     return [*found.values()]
+
+
+def _check_readable(block: OtherBlock, config: Config, table: str, chains: Chains, listeners: Iterable[str]) -> None:
+    """Rows that transforms have looked at have the columns of their kind: a format of lines finds no line in them."""
+    changed = [one for one in listeners if chains.of(one)]
+    own = tables_for(config, table).format
+    lines = framing(own) is not None and not isinstance(own, Json | Jsonl | Syslog)
+    if changed and (block.args.get("format") or (lines and any(one.startswith("syslog.") for one in changed))):
+        message = "a format reads what was sent, and transforms give decoded rows"
+        hint = "use 'filter' in place of transforms, or name other listeners"
+        raise ConfigError(message, code="serve.transform-format", where=str(block.where), hint=hint)
+
+
+def _of_listeners(config: Config) -> dict[str, tuple[Transform, ...]]:
+    return {f"{block.type}.{block.name}": chain for block in config.of("listener") if (chain := transforms(block))}
+
+
+def takes(sink: SinkOptions | OtapOptions | LakeOptions, listener: ListenerOptions) -> bool:
+    """May anything that a listener accepts come into that sink?"""
+    if sink.listeners is not None and listener.id not in sink.listeners:
+        return False
+    if isinstance(sink, OtapOptions):
+        return listener.type == "otlp"
+    if isinstance(sink, LakeOptions):
+        return LOGS in sink.kinds or listener.type in ("http", "tcp")
+    return True
 
 
 def _format(config: Config, reference: object) -> Format | None:
     if not isinstance(reference, Reference):
         return None
     return next(spec.format for spec in config.formats if ("format", spec.type, spec.name) == reference.path)
-
-
-def _not_yet(what: str, block: OtherBlock, hint: str) -> ConfigError:
-    return ConfigError(f"{what} cannot be served yet", code="serve.not-yet", where=str(block.where), hint=hint)
 
 
 def _takes(block: OtherBlock, config: Config, known: Sequence[str]) -> frozenset[str] | None:
@@ -192,7 +215,28 @@ def _listener(block: OtherBlock) -> ListenerOptions:
             hint="name a file of `key:workspace:name` lines",
         )  # fmt: skip
     port, host = int(values.pop("port")), str(values.pop("host"))
+    _check(block, values, port)
     return ListenerOptions(block.type, block.name, host, port, keys, int(values.pop("workspace_id", 0) or 0), values)
+
+
+def _check(block: OtherBlock, values: Mapping[str, Any], port: int) -> None:
+    """What would otherwise be found out when clients come, or not at all."""
+    if not 0 <= port <= _PORTS:
+        raise _wrong(block, f"{port} is no port", f"write a number up to {_PORTS}")
+    if (values.get("tls_cert") is None) != (values.get("tls_key") is None):
+        raise _wrong(block, "'tls_cert' and 'tls_key' belong together", "give both, or none: it would not encrypt")
+    workspace = values.get("workspace_id", 1)
+    if not 0 < workspace < WORKSPACES or workspace != int(workspace):
+        raise _wrong(block, f"{workspace:g} is no workspace", f"write a number from 1 to {WORKSPACES - 1}")
+    for text in values.get("trusted_proxies") or ():
+        try:
+            ipaddress.ip_network(text)
+        except ValueError as error:
+            raise _wrong(block, f"'trusted_proxies': {error}", 'write networks such as "10.0.0.0/8"') from None
+
+
+def _wrong(block: OtherBlock, message: str, hint: str) -> ConfigError:
+    return ConfigError(message, code="serve.listener", where=str(block.where), hint=hint)
 
 
 def _sink(

@@ -20,6 +20,7 @@ from tailrace.core.errors import TailraceError
 from tailrace.lake.lock import local_lock
 from tailrace.lake.steps import reached
 from tailrace.streams import segments
+from tailrace.streams.recent import Recent
 from tailrace.streams.records import MAGIC, Identity, Record
 
 SEGMENT_BYTES = 32 << 20
@@ -67,7 +68,9 @@ class Spool:
         self._lock = local_lock(root.with_name(root.name + ".lock"), f"spool {root}", "tailrace serve")
         self._lock.__enter__()
         self._number = segments.recover(root)
-        self._recent: dict[tuple[bytes, Identity], int] = {}
+        self._recent = Recent(self.limits.window)
+        self.forgets = True
+        "False = batches are remembered however long ago they came."
         self._remember_noted()
         self._queue: list[_Waiting] = []
         self._condition = threading.Condition()
@@ -100,27 +103,19 @@ class Spool:
 
     def is_repeated(self, key: bytes, identity: Identity, received_at: int) -> bool:
         """Was this batch accepted inside of the window? If not, it counts as accepted now."""
-        if identity.batch_id == 0:
-            return False
-        since = self._recent.get((key, identity))
-        if since is not None and received_at - since <= self.limits.window * 1000:
-            return True
-        self._recent[key, identity] = received_at
-        return False
+        return identity.batch_id != 0 and self._recent.arrived(key, identity, received_at)
 
     def knows(self, key: bytes, identity: Identity) -> bool:
         """Is it remembered as accepted?"""
-        return (key, identity) in self._recent
+        return self._recent.knows(key, identity)
 
     def remember(self, key: bytes, identities: tuple[Identity, ...], received_at: int) -> None:
         """They were accepted."""
-        for identity in identities:
-            self._recent[key, identity] = received_at
+        self._recent.remember(key, identities, received_at)
 
     def forget(self, key: bytes, identities: tuple[Identity, ...]) -> None:
         """They were not accepted after all."""
-        for identity in identities:
-            self._recent.pop((key, identity), None)
+        self._recent.forget(key, identities)
 
     def append(self, record: Record) -> Future[None]:
         """Done when the record is on disk; fails with SpoolFull, or as the disk does."""
@@ -175,7 +170,8 @@ class Spool:
                 return
             if time.monotonic() - self._looked >= 1.0:
                 self._look_around()
-                self._forget_old(time.time() - self.limits.window)
+                if self.forgets:
+                    self._forget_old(time.time() - self.limits.window)
 
     def _gather(self) -> None:
         """Waits a moment for others, unless the last one came alone."""
@@ -210,11 +206,15 @@ class Spool:
             return
         reached("spool-synced")
         self._written += written
-        self.queued_bytes -= written
+        self._unqueued(written)
         for _, record, done in taken:
             if record is not None:
                 self._identities += [(record.key, record.received_at, one) for one in record.identities]
             done(None)
+
+    def _unqueued(self, size: int) -> None:
+        with self._condition:
+            self.queued_bytes -= size
 
     def _write(self, parts: list[bytes]) -> int:
         total = 0
@@ -232,8 +232,8 @@ class Spool:
     def _fail(self, taken: list[_Waiting], error: OSError) -> None:
         """Nothing of it was promised. What was synced before stays: the segment ends there."""
         self.errors += 1
-        for packed, record, done in taken:
-            self.queued_bytes -= len(packed)
+        self._unqueued(sum(len(packed) for packed, _, _ in taken))
+        for _, record, done in taken:
             if record is not None:
                 self.forget(record.key, record.identities)
             done(SpoolFull(f"cannot write to the spool: {error.strerror}", where=str(self.root)))
@@ -275,24 +275,28 @@ class Spool:
         """Others take segments away, and share the disk."""
         self._looked = time.monotonic()
         total = 0
-        for number in segments.numbers(self.root, segments.CLOSED):
-            with contextlib.suppress(FileNotFoundError):
-                total += segments.path_of(self.root, number, segments.CLOSED).stat().st_size
+        try:
+            for number in segments.numbers(self.root, segments.CLOSED):
+                with contextlib.suppress(FileNotFoundError):
+                    total += segments.path_of(self.root, number, segments.CLOSED).stat().st_size
+            room = os.statvfs(self.root)
+        except OSError:  # the thread must outlive it: everybody who sends waits for it
+            self.errors += 1
+            self._free = 0
+            return
         self.closed_bytes = total
-        room = os.statvfs(self.root)
         self._free = room.f_bavail * room.f_frsize
 
     def _remember_noted(self) -> None:
         for number in segments.numbers(self.root, segments.BATCHES):
             for key, received_at, identity in segments.noted_batches(self.root, number):
-                self._recent[key, identity] = received_at
+                self._recent.remember(key, (identity,), received_at)
 
     def _forget_old(self, before: float) -> None:
         """Notes of batches that nobody will send again."""
-        gone = [one for one, received_at in list(self._recent.items()) if received_at < before * 1000]
-        for one in gone:
-            self._recent.pop(one, None)
+        self._recent.forget_before(before * 1000)
         for number in segments.numbers(self.root, segments.BATCHES):
             path = segments.path_of(self.root, number, segments.BATCHES)
-            if path.stat().st_mtime < before:
-                path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                if path.stat().st_mtime < before:
+                    path.unlink()

@@ -21,6 +21,10 @@ import numpy.typing as npt
 MASK = "<*>"
 _MOST_WORDS = 200
 "Words of a message that are looked at."
+_MOST_BESIDE = 1000
+"Templates of one length and first word: each new message is held against all of them."
+_MOST_SIGNS = 64 << 20
+"Characters of messages whose template is remembered."
 Codes = npt.NDArray[np.int64]
 _ANY = hash(MASK)
 
@@ -60,7 +64,7 @@ class _Leaf:
 
 @dataclass(slots=True)
 class Templates:
-    """All that were found. The cost of a message does not grow with them, nor do they beyond `most`."""
+    """All that were found, `most` of them at the most; a message is held against those of its length and first word."""
 
     least: float = 0.5
     "Share of equal words from which messages have one template."
@@ -73,6 +77,8 @@ class Templates:
     _leaves: dict[tuple[int, str], _Leaf] = field(default_factory=dict)
     _firsts: dict[int, int] = field(default_factory=dict)
     _known: dict[str, Template] = field(default_factory=dict)
+    _signs: int = 0
+    "Characters in `_known`."
     _read: int = 0
 
     def of(self, masked: Sequence[str]) -> list[Template]:
@@ -82,8 +88,9 @@ class Templates:
         return [self._known[text] for text in masked]
 
     def _learn(self, masked: Iterable[str]) -> None:
-        if len(self._known) > self.most:
+        if len(self._known) > self.most or self._signs > _MOST_SIGNS:
             self._known.clear()
+            self._signs = 0
         if self.file is None:
             self._find(masked)
             return
@@ -92,10 +99,22 @@ class Templates:
             fcntl.flock(handle, fcntl.LOCK_EX)
             self._catch_up(handle)
             if news := self._find(masked):
-                os.write(handle, b"".join(msgspec.json.encode(one) + b"\n" for one in news.values()))
-                self._read = os.fstat(handle).st_size
+                self._note(handle, news.values())
         finally:
             os.close(handle)
+
+    def _note(self, handle: int, news: Iterable[Template]) -> None:
+        """What could not be written down was not learned: it would be something else after a restart."""
+        rest = memoryview(b"".join(msgspec.json.encode(one) + b"\n" for one in news))
+        try:
+            while rest:
+                rest = rest[os.write(handle, rest) :]
+        except OSError:
+            for held in (self._all, self._places, self._leaves, self._firsts, self._known):
+                held.clear()
+            self._signs = self._read = 0
+            raise
+        self._read = os.fstat(handle).st_size
 
     def _catch_up(self, handle: int) -> None:
         """What others have learned meanwhile, and before."""
@@ -126,6 +145,7 @@ class Templates:
                 continue
             found, is_new = self._place(text)
             self._known[text] = found
+            self._signs += len(text)
             if is_new:
                 news[found.id] = found
         return news
@@ -138,7 +158,7 @@ class Templates:
             found = self._all[leaf.members[at]]
             return found, self._widen(found.id, words)
         own = hashlib.blake2b(" ".join(words).encode(), digest_size=8).hexdigest()
-        if len(self._all) >= self.most:
+        if len(self._all) >= self.most or len(leaf.members) >= _MOST_BESIDE:
             return Template(own, " ".join(words)), False
         return self._add(own, words, leaf), True
 

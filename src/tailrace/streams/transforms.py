@@ -7,7 +7,7 @@ files, and holds up no other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -15,6 +15,9 @@ from typing import Protocol, runtime_checkable
 import pyarrow as pa
 
 from tailrace.streams.shape import as_json
+
+TEXTS = ("event_name", "source", "service", "entity")
+"Columns whose text clients choose."
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,20 @@ class Remembering(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Chains:
+    """What happens to rows on their way into a sink: first that of their listener, by its id, then that of the sink."""
+
+    own: tuple[Transform, ...] = ()
+    of_listeners: Mapping[str, tuple[Transform, ...]] = field(default_factory=dict)
+
+    def of(self, listener: str) -> tuple[Transform, ...]:
+        return (*self.of_listeners.get(listener, ()), *self.own)
+
+
+NOTHING = Chains()
+
+
 @dataclass(slots=True)
 class Transformed:
     """What a chain of transforms leaves."""
@@ -79,6 +96,8 @@ def _bisect(one: Transform, kind: str, rows: pa.Table, keep: Callable[[pa.Table]
         return
     try:
         changed = one.apply(kind, rows)
+    except OSError:  # nothing is wrong with the rows: they wait until the disk is mended
+        raise
     except Exception as error:
         if rows.num_rows == 1:
             found.failed.append(_failed(one, rows, error))
@@ -94,8 +113,9 @@ def _bisect(one: Transform, kind: str, rows: pa.Table, keep: Callable[[pa.Table]
 def _failed(one: Transform, rows: pa.Table, error: Exception) -> pa.Table:
     reason = f"transform: {one.name}: {type(error).__name__}"
     if one.keeps_secrets:  # what could not be redacted is not shown elsewhere
-        for name in ("payload", "document"):
-            rows = set_column(rows, name, pa.array([b""], pa.binary()))
+        for name in ("payload", "document", *TEXTS):
+            if name in rows.column_names:
+                rows = set_column(rows, name, pa.array([b""]).cast(rows.schema.field(name).type))
     else:
         reason = f"{reason}: {error}"
     return rows.append_column("reason", pa.array([reason], pa.string()))

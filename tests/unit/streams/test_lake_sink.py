@@ -237,7 +237,16 @@ def test_one_entry_of_the_ledger_for_a_listener(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('sink "lake" "a" {\n table = "clicks"\n transform "sample" { rate = 0.5 }\n}', "transform before a table"),
+        ('sink "lake" "a" {\n table = "clicks"\n transform "sample" { rate = 5 }\n}', "between 0 and 1"),
+        (
+            'format "jsonl" "f" { }\nsink "lake" "a" {\n table = "clicks"\n format = format.jsonl.f\n'
+            ' transform "sample" { rate = 0.5 }\n}',
+            "transforms give decoded rows",
+        ),
+        (
+            'sink "lake" "a" {\n table = "nginx_access_log"\n transform "sample" { rate = 0.5 }\n}',
+            "transforms give decoded rows",
+        ),
         ('sink "lake" "a" { table = "clicks" }\nsink "lake" "b" { table = "clicks" }', "fill the same partition"),
         ('sink "lake" "a" {\n table = "clicks"\n format = format.grok.none\n}', "format.grok.none does not exist"),
         ('sink "lake" "a" { table = "clickss" }', "table.clickss does not exist"),

@@ -119,8 +119,10 @@ def configured(text: str) -> list[OtapOptions]:
 def test_the_block(tmp_path: Path) -> None:
     (found,) = configured('sink "otap" "o" {\n path = "/x/otap"\n compression = "gzip"\n flush_interval = "3s"\n}')
     assert (str(found.path), found.compression, found.flush_interval.total_seconds()) == ("/x/otap", "gzip", 3)
-    with pytest.raises(ConfigError, match="transform before OTAP"):
-        configured('sink "otap" "o" {\n path = "x"\n transform "sample" {\n rate = 0.5\n }\n}')
+    with pytest.raises(ConfigError, match="between 0 and 1"):
+        configured('sink "otap" "o" {\n path = "x"\n transform "sample" {\n rate = 2\n }\n}')
+    with pytest.raises(ConfigError, match="max_lateness"):
+        configured('sink "otap" "o" {\n path = "x"\n max_lateness = "1d"\n}')
 
 
 def test_partitions_past_their_retention_are_deleted(tmp_path: Path) -> None:

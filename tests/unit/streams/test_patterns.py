@@ -113,3 +113,50 @@ def test_rows_without_a_message_stay_as_they_are(tmp_path):
     first, *rest = [row["payload"] for row in sink.rows(f"{TODAY}/logs.parquet")]
     assert json.loads(first)["_pattern"] == "a <*>"
     assert rest == payloads[1:]
+
+
+def test_a_message_that_is_a_column_may_stand_beside_an_empty_payload(tmp_path):
+    sink = Sink(tmp_path, transforms=chain('transform "pattern" {\nfield = "event_name"\n}'))
+    given = [fw.event(n, name=f"step {n}", payload=payload) for n, payload in enumerate((b"{}", b"{ }", b'{"a":1}'))]
+    sink.send(frames(fw.events(given)))
+    found = [json.loads(row["payload"]) for row in sink.rows(f"{TODAY}/events.parquet")]
+    assert [row.pop("_pattern") for row in found] == ["step <*>"] * 3
+    assert [len(row) for row in found] == [1, 1, 2]
+
+
+def test_templates_beside_each_other_are_bounded(monkeypatch):
+    """Each new message is held against all of them."""
+    monkeypatch.setattr("tailrace.streams.templates._MOST_BESIDE", 5)
+    given = Templates(least=0.99)
+    for number in range(20):
+        given.of([f"first {'ab'[number % 2]}{chr(97 + number)} x"])
+    assert len(given._all) == 5
+
+
+def test_what_could_not_be_written_down_was_not_learned(tmp_path, monkeypatch):
+    given = Templates(file=tmp_path / FILE)
+    (ann,) = given.of(["user ann logged in"])
+    with monkeypatch.context() as full:
+        full.setattr("os.write", _no_room)
+        with pytest.raises(OSError, match="No space"):
+            given.of(["user bob logged in"])
+    (bob,) = given.of(["user bob logged in"])
+    (again,) = Templates(file=tmp_path / FILE).of(["user eve logged in"])
+    assert ann.id == bob.id == again.id
+    assert again.text == "user <*> logged in"
+
+
+def _no_room(*_: object) -> int:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_is_no_reason_to_refuse_rows(tmp_path, monkeypatch):
+    sink = Sink(tmp_path, transforms=chain('transform "pattern" { }'))
+    body = b'{"message":"user ann paid","timestamp":%d}' % NOW
+    with monkeypatch.context() as full:
+        full.setattr("tailrace.streams.templates.os.write", _no_room)
+        with pytest.raises(OSError, match="No space"):
+            sink.send(lines(body, records.LOG_LINES))
+    sink.send(lines(body, records.LOG_LINES))
+    assert len(sink.rows(f"{TODAY}/logs.parquet")) == 1
+    assert not list((sink.options.state / "quarantine").iterdir())

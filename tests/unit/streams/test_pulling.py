@@ -164,6 +164,33 @@ def test_failures_are_told_and_tried_again_after_growing_pauses(tmp_path):
     assert one.spooled() == []
 
 
+def test_a_service_that_is_away_for_long_is_asked_all_the_same(tmp_path):
+    with answering(lambda request: Reply(status=500)) as api:
+        one = Pulls(tmp_path, api.url)
+        one.puller.failures = 5000
+        one.puller.turn()
+        assert (one.puller.failures, one.puller.pause(0)) == (5001, 300)
+    one.spool.close()
+
+
+def test_what_is_left_of_a_round_is_noted_when_it_ends(tmp_path):
+    """Whoever goes on may do so when the spool has long forgotten what it was given."""
+    with service(REPOS) as api, pytest.MonkeyPatch.context() as small:
+        small.setattr("tailrace.streams.pulled_lines.MOST", 1)
+        one = Pulls(tmp_path, api.url)
+        real = one.puller._spooled
+        small.setattr(one.puller, "_spooled", lambda moment, body: b"a/b" in body and real(moment, body))
+        one.puller.turn()
+        one.spool.close()
+        for path in one.spool.root.glob("*.batches"):
+            path.unlink()
+        again = Pulls(tmp_path, api.url)
+        again.puller.turn()
+        rows = decode(again.spooled()).table("snapshots").to_pylist()
+    assert [row["entity"] for row in rows] == ["a/b", "a/c"]
+    assert len(api.requests) == 1
+
+
 def test_a_full_spool_is_waited_for(tmp_path):
     with service(REPOS) as api:
         one = Pulls(tmp_path, api.url, high_mark=0)

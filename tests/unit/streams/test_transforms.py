@@ -139,6 +139,19 @@ def test_listeners_have_transforms_of_their_own(tmp_path):
     assert sink.tree() == [f"{TODAY}/logs.parquet"]
 
 
+def test_a_row_that_cannot_be_redacted_shows_none_of_its_texts(tmp_path, monkeypatch):
+    sink = Sink(tmp_path, transforms=chain('transform "redact" {\npatterns = ["email"]\n}'))
+    monkeypatch.setattr(Redact, "_redact_column", _fails)
+    sink.send(frames(fw.events([fw.event(name="ann@x.org", payload=b'{"a":"bob@x.org"}')])))
+    (row,) = sink.quarantined()
+    assert "x.org" not in str(row)
+    assert row["reason"] == "transform: redact: ValueError"
+
+
+def _fails(*_: object) -> None:
+    raise ValueError("ann@x.org")
+
+
 WRONG = {
     "no condition": ('transform "filter" { }', "needs conditions"),
     "no SQL": ('transform "filter" {\nwhere = "nonsense ="\n}', "no condition over rows"),
