@@ -181,3 +181,29 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     home.configure('sink "parquet" "p" { path = "x" }')
     done = home.run("serve")
     assert (done.code, "no listener is configured" in done.err) == (3, True)
+
+
+def test_a_listener_whose_rows_nobody_takes_is_refused(tmp_path: Path) -> None:
+    """What it accepts would be acknowledged, and stored nowhere."""
+    home = Home(tmp_path / "home")
+    listener = 'listener "syslog" "s" {\n port = 0\n}\n'
+    for sink in (
+        'sink "otap" "o" { path = "x" }',
+        'listener "otlp" "o" { port = 0 }\nsink "parquet" "p" {\n path = "x"\n listeners = [listener.otlp.o]\n}',
+        'sink "lake" "l" {\n table = "syslog"\n kinds = ["events"]\n}',
+    ):
+        home.configure(listener + sink)
+        done = home.run("serve")
+        assert (done.code, "takes what listener syslog.s accepts" in done.err) == (3, True), done.err
+
+
+def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        listener = f'listener "syslog" "s" {{\n port = {port}\n protocol = "tcp"\n}}\n'
+        home.configure(f'{listener}sink "parquet" "p" {{ path = "{tmp_path}/x" }}')
+        done = home.run("serve")
+    assert (done.code, f"cannot listen on 127.0.0.1:{port}" in done.err) == (5, True), done.err

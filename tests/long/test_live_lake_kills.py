@@ -1,25 +1,21 @@
-"""Listeners and driver killed at random moments under load: what was acknowledged is in a table of the lake, once."""
+"""Parts killed at random under load: what was acknowledged is in a table of the lake, and in files beside it, once."""
 
 from __future__ import annotations
 
 import os
 import random
-import signal
-import socket
-import subprocess
-import sys
-import threading
-import time
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
-import urllib3
 from commandline import Home
+from servedprocess import MARKS, end, home_with, kill_at_random, sending, served
 
-KEY = "000102030405060708090a0b0c0d0e0f"
-SENDERS, KILLS, REQUEST = 2, 20, 1000
+SENDERS = 2
+PAUSE = 0.1
+"Seconds between requests: what matters is what is killed, not how much there is."
+KILLS = int(os.environ.get("TAILRACE_LONG_KILLS", "20"))
 SECONDS = float(os.environ.get("TAILRACE_LONG_SECONDS", "100"))
-EVENT = '{"type":"track","device_id":"550e8400-e29b-41d4-a716-446655440000","event":"%d.%d"}'
 CONFIG = """
 listener "http" "h" {{
   port          = {port}
@@ -37,62 +33,45 @@ sink "lake" "l" {{
   flush_interval = "500ms"
 }}
 """
+FILES = """
+sink "parquet" "p" {{
+  path           = "{root}/parquet"
+  flush_interval = "500ms"
+}}
+"""
+ENGINES = {"local": CONFIG, "spark": CONFIG + FILES}
+"Spark has nothing to do where there are no files: its tasks write them."
 
 
-def send(number: int, url: str, stop: threading.Event, acknowledged: list[int]) -> None:
-    """Until it is told to stop, the same request again until it is acknowledged."""
-    pool = urllib3.PoolManager(retries=False, timeout=10.0)
-    while not stop.is_set():
-        first = acknowledged[number]
-        body = "\n".join(EVENT % (number, n) for n in range(first, first + REQUEST)).encode()
-        headers = {"X-API-Key": KEY, "Idempotency-Key": f"{number}.{first}"}
-        while True:
-            try:
-                if pool.request("POST", f"{url}/v1/events", body=body, headers=headers).status == 202:
-                    break
-            except urllib3.exceptions.HTTPError:
-                pass
-            time.sleep(0.05)
-        acknowledged[number] += REQUEST
-
-
-def test_killed_under_load(tmp_path: Path, record_property: pytest.RecordProperty) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    home = Home(tmp_path / "home")
-    (tmp_path / "keys").write_text(f"{KEY}:42\n")
-    home.configure(CONFIG.format(root=tmp_path, port=port))
-    command = [sys.executable, "-m", "tailrace.cli.main", "serve", "--quiet"]
-    served = subprocess.Popen(command, env=home.environment(), cwd=tmp_path, stderr=subprocess.DEVNULL)
-    stop, acknowledged = threading.Event(), [0] * SENDERS
-    url = f"http://127.0.0.1:{port}"
-    senders = [threading.Thread(target=send, args=(n, url, stop, acknowledged), daemon=True) for n in range(SENDERS)]
+@pytest.mark.parametrize("engine", ENGINES)
+def test_killed_under_load(engine: str, tmp_path: Path, record_property: pytest.RecordProperty) -> None:
+    home, port = home_with(tmp_path, ENGINES[engine])
     looks = 0
-    try:
-        for thread in senders:
-            thread.start()
-        chosen = random.Random(11)
-        for _ in range(KILLS):
-            time.sleep(chosen.uniform(0.5, 1.5) * SECONDS / KILLS)
-            if running := Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split():
-                os.kill(int(chosen.choice(running)), signal.SIGKILL)
-            looks += _is_each_once(home)
-        stop.set()
-        for thread in senders:
-            thread.join(120)
-        served.send_signal(signal.SIGTERM)
-        assert served.wait(120) == 0
-    finally:
-        stop.set()
-        served.kill()
-        served.wait()
+
+    def look() -> None:
+        nonlocal looks
+        looks += _is_each_once(home)
+
+    with served(home, tmp_path, "--engine", engine) as process:
+        with sending(f"http://127.0.0.1:{port}", SENDERS, PAUSE) as senders:
+            kills = kill_at_random(process.pid, KILLS, SECONDS, random.Random(11), meanwhile=look)
+        end(process)
     asked = "select count(*) as n, count(distinct event) as events, count(distinct tp_id) as ids from clicks"
     (found,) = home.query(asked)
-    assert found == dict.fromkeys(("n", "events", "ids"), sum(acknowledged))
+    acknowledged = sum(sender.acknowledged for sender in senders)
+    assert found == dict.fromkeys(("n", "events", "ids"), acknowledged)
     assert not list((home.path / "spool" / "default").glob("*.segment"))
+    if engine == "spark":
+        names = [
+            name
+            for path in (tmp_path / "parquet").rglob("events.parquet")
+            for name in pq.ParquetFile(path).read()["event_name"].to_pylist()
+        ]
+        assert len(names) == len(set(names)) == acknowledged
+        assert set(kills) == set(MARKS)
     record_property("rows acknowledged and stored once", found["n"])
-    record_property("kills", KILLS)
+    for name, count in sorted(kills.items()):
+        record_property(f"kills of {name}", count)
     record_property("looks meanwhile", looks)
 
 

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import flatwrite as fw
 import pyarrow.parquet as pq
-from commandline import Home
 from livesink import HOUR, NOW, Sink, frames
+from servedprocess import children, end, home_with, resident, served
 
 SECONDS = float(os.environ.get("TAILRACE_SOAK_SECONDS", "1200"))
 TENANTS = int(os.environ.get("TAILRACE_SOAK_TENANTS", "1000"))
-KEY = "000102030405060708090a0b0c0d0e0f"
 RATE = 20_000
 CONFIG = """
 listener "tcp" "t" {{
@@ -32,33 +28,12 @@ sink "parquet" "p" {{
 """
 
 
-def resident(*processes: int) -> int:
-    """Bytes; shared pages count for each."""
-    pages = (int(Path(f"/proc/{one}/statm").read_text().split()[1]) for one in processes)
-    return sum(pages) * os.sysconf("SC_PAGE_SIZE")
-
-
-def children(process: int) -> list[int]:
-    return [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-
-
 def test_memory_stays_flat(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    home = Home(tmp_path / "home")
-    (tmp_path / "keys").write_text(f"{KEY}:42\n")
-    home.configure(CONFIG.format(root=tmp_path, port=port))
-    command = [sys.executable, "-m", "tailrace.cli.main", "serve", "--quiet"]
-    served = subprocess.Popen(command, env=home.environment(), cwd=tmp_path, stderr=subprocess.DEVNULL)
+    home, port = home_with(tmp_path, CONFIG)
     sizes: list[int] = []
-    try:
-        sent = _send(port, served.pid, sizes)
-        served.send_signal(signal.SIGTERM)
-        assert served.wait(300) == 0
-    finally:
-        served.kill()
-        served.wait()
+    with served(home, tmp_path) as process:
+        sent = _send(port, process.pid, sizes)
+        end(process)
     stored = sum(pq.read_metadata(path).num_rows for path in (tmp_path / "parquet").rglob("events.parquet"))
     assert stored == sent
     quarter = len(sizes) // 4

@@ -135,6 +135,12 @@ _SERVER: Attrs = {
     "tls_cert": Attr("text", "File of the certificate."),
     "tls_key": Attr("text", "File of the certificate's key."),
     "max_connections": Attr("number", "Connections at a time.", default=1000, least=1),
+    "max_per_address": Attr(
+        "number",
+        "Connections of one address at a time; trusted proxies and gRPC are not counted.",
+        default=500,
+        least=1,
+    ),
     "rate_limit": Attr("number", "Requests a second of one key or address, or messages.", least=0.001),
     "sinks": Attr("references", "Sinks that get its rows; all when absent.", to=("sink",)),
     **_ENABLED,
@@ -159,6 +165,7 @@ LISTENERS = _types(
     _type("tcp", "Framed FlatBuffers over TCP.", {
         **_port(50000), **_SERVER, **_KEYS,
         "max_frame": Attr("size", "Largest frame.", default="16MB"),
+        "frame_timeout": Attr("duration", "How long one frame may take to come.", default="60s"),
         "event_layout": Attr("text", "Version of events.", choices=("auto", "v1", "v2"), default="auto"),
         "trusted_proxies": Attr("texts", "Networks that may name the sender's address."),
     }, active=True),

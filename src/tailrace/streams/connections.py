@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 
+from tailrace.streams.addresses import Addresses
 from tailrace.streams.intake import READ, Intake
 from tailrace.streams.rates import Rates
 from tailrace.streams.records import Record
@@ -22,6 +23,7 @@ class Connections(ABC):
         self.intake = intake
         self.rates = Rates(options.args["rate_limit"])
         self.connections: set[asyncio.Task[None]] = set()
+        self.addresses = Addresses(int(options.args["max_per_address"]), options.args.get("trusted_proxies") or ())
 
     async def serve_tcp(self) -> asyncio.Server:
         return await asyncio.start_server(
@@ -35,18 +37,21 @@ class Connections(ABC):
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        if len(self.connections) >= int(self.options.args["max_connections"]):
+        named = writer.get_extra_info("peername")
+        peer = str(named[0]) if named else ""  # it has gone already
+        if len(self.connections) >= int(self.options.args["max_connections"]) or not self.addresses.opens(peer):
             self.intake.count("connections_refused", self.options.id)
             writer.close()
             return
         self.connections.add(task)
         try:
-            if peer := writer.get_extra_info("peername"):  # else it has gone already
-                await self.attend(reader, peer[0])
+            if peer:
+                await self.attend(reader, peer)
         except OSError:  # reset, timed out, unreachable, broken TLS: what came before is kept
             pass
         finally:
             self.connections.discard(task)
+            self.addresses.closes(peer)
             writer.close()
 
     async def slowed(self, peer: str, amount: int) -> None:

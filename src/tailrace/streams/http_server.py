@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from tailrace.streams.addresses import Addresses
 from tailrace.streams.settings import ListenerOptions, timeout_of
 
 MAX_HEAD = 32 << 10
@@ -49,15 +50,28 @@ class BoundedProtocol(HttpToolsProtocol):
     """Closes connections whose request does not come to its body in time, or has a head that no request needs."""
 
     patience = 30.0
+    addresses = Addresses(1 << 31)
+    refused: Callable[[], None] = staticmethod(lambda: None)
+    _peer: str | None = None
     _deadline: asyncio.TimerHandle | None = None
     _head = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
         self._await_head()
+        named = transport.get_extra_info("peername")
+        peer = str(named[0]) if named else ""
+        if self.addresses.opens(peer):
+            self._peer = peer
+        else:
+            self.refused()
+            self._refuse(b"503 Service Unavailable")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_came()
+        if self._peer is not None:
+            self.addresses.closes(self._peer)
+            self._peer = None
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -104,10 +118,12 @@ class Server(uvicorn.Server):
         yield
 
 
-def server(options: ListenerOptions, app: Any) -> Server:
-    """A server that is not running yet."""
+def server(options: ListenerOptions, app: Any, refused: Callable[[], None] = lambda: None) -> Server:
+    """A server that is not running yet; `refused` is told of connections that an address has too many of."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    protocol = type("Protocol", (BoundedProtocol,), {"patience": timeout_of(options)})
+    addresses = Addresses(int(options.args["max_per_address"]), options.args.get("trusted_proxies") or ())
+    own = {"patience": timeout_of(options), "addresses": addresses, "refused": staticmethod(refused)}
+    protocol = type("Protocol", (BoundedProtocol,), own)
     config = uvicorn.Config(
         app,
         host=options.host,

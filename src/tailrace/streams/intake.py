@@ -69,6 +69,14 @@ class Intake:
     def tenant_of_text(self, path: Path, key: str) -> Tenant | None:
         return self._keys[path].find_text(key)
 
+    async def has_room(self) -> bool:
+        """Waits while the spool is full; did it have to?"""
+        waited = False
+        while self.spool.full and not self.draining:
+            waited = True
+            await asyncio.sleep(_PAUSE)
+        return waited
+
     async def read(self, reader: asyncio.StreamReader, idle: float | None = None) -> bytes:
         """What has come; nothing at the end, after a silence, and when all that had come was read and it is time to go.
 
@@ -76,8 +84,7 @@ class Intake:
         """
         silent = 0.0
         while True:
-            while self.spool.full and not self.draining:
-                await asyncio.sleep(_PAUSE)
+            await self.has_room()
             try:
                 async with asyncio.timeout(_LOOK) as patience:
                     return await reader.read(READ)

@@ -23,6 +23,13 @@ _PATIENCE = 10.0
 "Seconds that what is under way may take at the end."
 
 
+class PortError(TailraceError):
+    """Nothing can be heard there."""
+
+    exit_code = 5
+    code = "serve.port"
+
+
 class Opened:
     """Ends alone: `intake` is its own, the spool behind it is not."""
 
@@ -46,7 +53,7 @@ class Opened:
         except OSError as error:
             await self.close()
             message = f"cannot listen on {options.host}:{options.port}: {error.strerror or error}"
-            raise TailraceError(message, code="serve.port", where=options.id, hint="choose another port") from None
+            raise PortError(message, where=options.id, hint="choose another port") from None
 
     async def _open(self) -> None:
         options = self.options
@@ -83,7 +90,11 @@ class Opened:
             from tailrace.streams.http_server import server
         except ImportError as error:
             raise _missing("HTTP", "serve", error, options) from None
-        running = server(options, application(options, self.intake, self._metrics))
+        running = server(
+            options,
+            application(options, self.intake, self._metrics),
+            lambda: self.intake.count("connections_refused", options.id),
+        )
         # Bound here: uvicorn would end the process where a port is taken.
         family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
         bound = socket.create_server((options.host, options.port), family=family, backlog=_BACKLOG)

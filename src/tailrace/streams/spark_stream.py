@@ -125,10 +125,11 @@ class SparkDriver(Driver):
             .start()
         )
         try:
-            while not stop.wait(_LOOK):
+            more = False
+            while not stop.wait(0 if more else _LOOK):
                 if (failure := query.exception()) is not None:
                     raise SparkError(f"the stream failed: {failure}", code="spark.stream")
-                self._upkeep()
+                more = self._upkeep()
             query.processAllAvailable()
             query.stop()
             self._upkeep(last=True)
@@ -149,13 +150,15 @@ class SparkDriver(Driver):
                 parts = [msgspec.json.decode(part, type=Part) for part in found]
                 sink.publisher.add(conclude(sink.options, numbers[0], numbers[-1], parts))
             self._delete(segments.numbers(self.spool, segments.CLOSED))
-        self._upkeep()
+            for sink in self.sinks:
+                sink.publish_if_due()
 
-    def _upkeep(self, *, last: bool = False) -> None:
+    def _upkeep(self, *, last: bool = False) -> bool:
+        """On the thread that began the stream. Tables are only changed here, and hold up no batch; is there more?"""
+        closed = segments.numbers(self.spool, segments.CLOSED)
+        more = [sink.take(self.spool, closed, everything=last) for sink in self.tables]
         with self._turn:
-            closed = segments.numbers(self.spool, segments.CLOSED)
-            for sink in self.tables:
-                sink.take(self.spool, closed, everything=last)
             if self.tables:
                 self._delete(closed)
             self.publish(last=last)
+        return any(more)

@@ -17,7 +17,7 @@ AGAIN = 75
 _ABSENT = -1
 _FINAL = frozenset({0, 2, 3, 6})
 "Exit codes of a process that would end the same way again."
-_BAD_CONFIG = 3
+_BAD_CONFIG, _NO_PLACE = 3, 5
 _PAUSE = 0.1
 _SHORTEST, _LONGEST = 0.5, 30.0
 "Seconds before a part is begun again."
@@ -60,7 +60,10 @@ class Part:
                 self._not_before = now
                 return None
             # A part that once began may find a configuration that is wrong by now: it waits until that is mended.
-            if code in _FINAL and not (code == _BAD_CONFIG and self.starts > 1):
+            first = self.starts == 1
+            # A port that is taken from the beginning is somebody else's; later it may be one's own, of a moment ago.
+            taken = code == _NO_PLACE and self.name == LISTENERS and first
+            if taken or (code in _FINAL and not (code == _BAD_CONFIG and not first)):
                 self.is_over = True
                 return code
             # Pauses grow only for one that dies again and again.

@@ -13,7 +13,8 @@ from tailrace.streams.settings import ListenerOptions
 
 _GATHER = 0.02
 "Seconds in which datagrams are gathered into one record."
-_MOST_WAITING = 50_000
+_MOST_WAITING, _MOST_BYTES = 50_000, 64 << 20
+"Datagrams that wait to be spooled, and their bytes."
 _COUNT_DIGITS = 10
 
 
@@ -25,6 +26,8 @@ class SyslogListener(Connections):
         self.max_message = int(options.args["max_message"])
         self.idle = options.args["idle_timeout"].total_seconds()
         self._datagrams: list[tuple[bytes, bytes]] = []
+        self._waiting = 0
+        "Bytes of them."
         self._flushing: asyncio.Task[None] | None = None
 
     async def serve_udp(self) -> asyncio.DatagramTransport:
@@ -62,7 +65,7 @@ class SyslogListener(Connections):
 
     def datagram(self, data: bytes, peer: str) -> None:
         """One message; nobody can be asked to wait, so that what does not fit is dropped and counted."""
-        if self.intake.full or len(self._datagrams) >= _MOST_WAITING:
+        if self.intake.full or len(self._datagrams) >= _MOST_WAITING or self._waiting >= _MOST_BYTES:
             self.intake.count("datagrams_dropped", self.options.id)
             return
         if not self.rates.allows(peer):
@@ -71,13 +74,14 @@ class SyslogListener(Connections):
         message = data.rstrip(b"\r\n\0")
         if message:
             self._datagrams.append((address(peer), message))
+            self._waiting += len(message)
             if self._flushing is None or self._flushing.done():
                 self._flushing = asyncio.get_running_loop().create_task(self._flush())
 
     async def _flush(self) -> None:
         while self._datagrams:
             await asyncio.sleep(_GATHER)
-            taken, self._datagrams = self._datagrams, []
+            taken, self._datagrams, self._waiting = self._datagrams, [], 0
             good = [_with_sender(message, sender) for sender, message in taken if len(message) <= self.max_message]
             if good:
                 await self._accept(records.SYSLOG, b"".join(good), taken[0][0])

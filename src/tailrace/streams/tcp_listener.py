@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
+import time
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -19,6 +19,8 @@ from tailrace.streams.intake import Intake, now
 from tailrace.streams.records import Identity, Record, address
 from tailrace.streams.settings import ListenerOptions
 
+HELD = 256 << 20
+"Bytes of frames that have not come to their end, at the most: nobody knows whose they are before."
 _Frame = tuple[Tenant, bytes, Identity, int, int]
 
 
@@ -32,26 +34,42 @@ class TcpListener(Connections):
         intake.load_keys(self.keys)
         self.max_frame = int(options.args["max_frame"])
         self.layout = LAYOUTS.index(options.args["event_layout"])
-        self.proxies = [ipaddress.ip_network(text) for text in options.args["trusted_proxies"] or ()]
+        self.patience = options.args["frame_timeout"].total_seconds()
+        self._held = 0
+        "Bytes of frames that have not come to their end, of all connections."
 
     async def attend(self, reader: asyncio.StreamReader, peer: str) -> None:
         """Frames, one after another."""
-        held = bytearray()
-        while True:
-            block = await self.intake.read(reader)
-            if not block:
-                if held:
-                    self.intake.count("messages_malformed", self.options.id)
-                return
-            held += block
-            spans, used, lost = self._cut(held)
-            if spans:
-                await self._keep(bytes(held[:used]), spans, peer)
-                del held[:used]
-            if lost:  # where the next frame begins cannot be told any more
-                self.intake.count("messages_malformed", self.options.id)
-                return
-            await self.slowed(peer, len(spans))
+        held, counted, begun = bytearray(), 0, 0.0
+        try:
+            while True:
+                if await self.intake.has_room():  # as long as nothing was read, nobody was slow
+                    begun = time.monotonic()
+                left = begun + self.patience - time.monotonic() if held else None
+                block = await self.intake.read(reader, left)
+                if not block:
+                    break
+                begun = begun if held else time.monotonic()
+                held += block
+                spans, used, lost = self._cut(held)
+                if spans:
+                    await self._keep(bytes(held[:used]), spans, peer)
+                    del held[:used]
+                    begun = time.monotonic()
+                self._held += len(held) - counted
+                counted = len(held)
+                # Where the next frame begins cannot be told any more; or there is no end in sight.
+                if lost or (held and (time.monotonic() - begun > self.patience or self._is_too_much(len(held)))):
+                    break
+                await self.slowed(peer, len(spans))
+        finally:
+            self._held -= counted
+        if held:
+            self.intake.count("messages_malformed", self.options.id)
+
+    def _is_too_much(self, held: int) -> bool:
+        """Does a connection hold more than its share of too much? Those with small frames do not notice."""
+        return self._held > HELD and held > HELD // max(len(self.connections), 1)
 
     def _cut(self, held: bytearray) -> tuple[list[tuple[int, int]], int, bool]:
         """Whole frames at the front, the bytes that they take, and whether the next is too large."""
@@ -88,7 +106,7 @@ class TcpListener(Connections):
         starts, ends = (np.array(side, np.int64) for side in zip(*spans, strict=True))
         told = Wrappers.of(Wire(data), starts, ends)
         sender = address(peer)
-        forwarding = self._is_proxy(peer)
+        forwarding = self.addresses.is_proxy(peer)
         for place, (start, end) in enumerate(spans):
             intake.count("messages_received", listener)
             if not told.ok[place]:
@@ -105,10 +123,3 @@ class TcpListener(Connections):
             ip_at = int(told.ip_at[place])
             named = data[ip_at : ip_at + 16] if forwarding and ip_at >= 0 else sender
             yield tenant, named, identity, start, end
-
-    def _is_proxy(self, peer: str) -> bool:
-        try:
-            found = ipaddress.ip_address(peer.partition("%")[0])
-        except ValueError:
-            return False
-        return any(found in network for network in self.proxies)

@@ -62,6 +62,77 @@ def test_more_connections_than_allowed_are_refused_and_counted(tmp_path):
         assert len(served.rows("events")) == 1
 
 
+def test_an_address_leaves_connections_to_others(tmp_path):
+    """Idle ones are no reason to refuse anybody else."""
+    with serving(tmp_path, tcp="max_per_address = 3", http="max_per_address = 3") as served:
+        for name in ("tcp.t", "http.h"):
+            idle = [socket.create_connection(served.place(name), timeout=20) for _ in range(3)]
+            time.sleep(0.1)
+            said = answered(served.place(name), b"")
+            assert said.startswith(b"HTTP/1.1 503" if name == "http.h" else b"")
+            other = socket.create_connection(served.place(name), timeout=20, source_address=("127.0.0.2", 0))
+            if name == "tcp.t":
+                other.sendall(fw.framed(fw.events([fw.event()])))
+                other.shutdown(socket.SHUT_WR)
+                assert other.recv(1) == b""
+            else:
+                body = f"{HEAD}Content-Length: {len(EVENT)}\r\n\r\n".encode() + EVENT
+                other.sendall(body)
+                assert other.recv(4096).startswith(b"HTTP/1.1 202")
+            for connection in (*idle, other):
+                connection.close()
+            # Whoever leaves makes room.
+            time.sleep(0.2)
+            again = socket.create_connection(served.place(name), timeout=20)
+            again.settimeout(0.3)
+            with pytest.raises(TimeoutError):
+                again.recv(1)
+            again.close()
+        assert served.count("connections_refused") == 2
+        assert len(served.rows("events")) == 2
+
+
+def test_a_frame_that_does_not_come_to_its_end_is_given_up(tmp_path):
+    whole = fw.framed(fw.events([fw.event()]))
+    with serving(tmp_path, tcp='frame_timeout = "1s"') as served:
+        with socket.create_connection(served.place("tcp.t"), timeout=20) as quiet:
+            quiet.sendall(whole)
+            with socket.create_connection(served.place("tcp.t"), timeout=20) as slow:
+                began = time.monotonic()
+                with contextlib.suppress(OSError):  # a byte now and then does not help
+                    for sign in whole[:-1] * 10:
+                        slow.sendall(bytes([sign]))
+                        time.sleep(0.1)
+                assert 0.9 < time.monotonic() - began < 10
+            # A connection that only waits between frames stays.
+            time.sleep(1.5)
+            quiet.sendall(whole)
+            quiet.shutdown(socket.SHUT_WR)
+            assert quiet.recv(1) == b""
+        assert served.count("messages_malformed") == 1
+        assert len(served.rows("events")) == 2
+
+
+def test_frames_without_an_end_take_no_more_than_their_share_of_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("tailrace.streams.tcp_listener.HELD", 1 << 20)
+    with serving(tmp_path) as served:
+        large = [socket.create_connection(served.place("tcp.t"), timeout=20) for _ in range(8)]
+        with socket.create_connection(served.place("tcp.t"), timeout=20) as small:
+            small.sendall(fw.framed(fw.events([fw.event()]))[:-1])
+            for connection in large:
+                with contextlib.suppress(OSError):
+                    connection.sendall((8 << 20).to_bytes(4) + bytes(600_000))
+                time.sleep(0.1)
+            small.sendall(fw.framed(fw.events([fw.event()]))[-1:])
+            small.shutdown(socket.SHUT_WR)
+            assert small.recv(1) == b""
+            # One of them alone is not too much; the others were given up.
+            assert served.count("messages_malformed") >= 6
+        for connection in large:
+            connection.close()
+        assert len(served.rows("events")) == 1
+
+
 def test_one_key_may_not_take_the_place_of_others(tmp_path):
     with serving(tmp_path, http="rate_limit = 5") as served:
         statuses = [served.post("/v1/events", EVENT)[0] for _ in range(20)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from tailrace.streams.supervisor import AGAIN, Part, Supervisor
+from tailrace.streams.supervisor import AGAIN, LISTENERS, Part, Supervisor
 
 
 def ended(part: Part) -> None:
@@ -43,6 +43,15 @@ def test_one_that_was_sound_is_begun_again_at_once():
 
 def test_one_that_cannot_be_helped_says_so():
     assert part("raise SystemExit(3)").look(time.monotonic()) == 3
+
+
+def test_a_port_that_is_taken_from_the_beginning_is_told_and_later_waited_for():
+    taken = part("raise SystemExit(5)")
+    taken.name = LISTENERS
+    assert taken.look(time.monotonic()) == 5
+    later = part("raise SystemExit(5)")
+    later.name, later.starts = LISTENERS, 2
+    assert later.look(time.monotonic()) is None
 
 
 def test_one_that_wants_another_configuration_is_begun_at_once():
