@@ -110,7 +110,6 @@ class Spool:
         return self._recent.knows(key, identity)
 
     def remember(self, key: bytes, identities: tuple[Identity, ...], received_at: int) -> None:
-        """They were accepted."""
         self._recent.remember(key, identities, received_at)
 
     def forget(self, key: bytes, identities: tuple[Identity, ...]) -> None:
@@ -206,15 +205,12 @@ class Spool:
             return
         reached("spool-synced")
         self._written += written
-        self._unqueued(written)
+        with self._condition:
+            self.queued_bytes -= written
         for _, record, done in taken:
             if record is not None:
                 self._identities += [(record.key, record.received_at, one) for one in record.identities]
             done(None)
-
-    def _unqueued(self, size: int) -> None:
-        with self._condition:
-            self.queued_bytes -= size
 
     def _write(self, parts: list[bytes]) -> int:
         total = 0
@@ -232,7 +228,8 @@ class Spool:
     def _fail(self, taken: list[_Waiting], error: OSError) -> None:
         """Nothing of it was promised. What was synced before stays: the segment ends there."""
         self.errors += 1
-        self._unqueued(sum(len(packed) for packed, _, _ in taken))
+        with self._condition:
+            self.queued_bytes -= sum(len(packed) for packed, _, _ in taken)
         for _, record, done in taken:
             if record is not None:
                 self.forget(record.key, record.identities)
