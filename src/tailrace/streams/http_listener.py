@@ -31,6 +31,8 @@ KINDS = {EVENTS: records.EVENT_LINES, LOGS: records.LOG_LINES, SNAPSHOTS: record
 _BINARY = ("application/x-flatbuffers", "application/octet-stream", "application/x-tell")
 _MOST_ERRORS = 100
 _GZIP = 31
+_HELD = "tailrace.held"
+"Of a request: its bytes that are in memory."
 _PIECE = 4096
 "Bytes that are unpacked at once: behind each member the rest of them is copied."
 Handle = Callable[[Request], Awaitable[Response]]
@@ -68,6 +70,26 @@ class HttpListener:
         if self.intake.full:
             return answer(503, {"status": "full"}, {"Retry-After": str(RETRY_AFTER)})
         return answer(200, {"status": "ready"})
+
+    def bounded(self, take: Handle) -> Handle:
+        """Gives back the room that a request took."""
+
+        async def taken(request: Request) -> Response:
+            try:
+                return await take(request)
+            finally:
+                self.intake.room.held -= request.scope.pop(_HELD, 0)
+
+        return taken
+
+    def _hold(self, request: Request, size: int) -> None:
+        """Bodies take no more memory than there is room for, however many come at once."""
+        room = self.intake.room
+        if room.held and room.held + size > room.most:
+            self.intake.count("backpressure", self.options.id)
+            raise SpoolFull("too many requests are under way")
+        room.held += size
+        request.scope[_HELD] = request.scope.get(_HELD, 0) + size
 
     def lines(self, kind: str) -> Callable[[Request], Awaitable[Response]]:
         """Takes JSON lines of a kind."""
@@ -163,11 +185,15 @@ class HttpListener:
                     size += len(part)
                     if size > limit:
                         raise self._too_large()
+                    self._hold(request, len(part))
                     parts.append(part)
         except TimeoutError:
             raise Refusal(408, "timeout", "the body came too slowly", {"Connection": "close"}) from None
         body = b"".join(parts)
-        return self._unpacked(body) if encoding == "gzip" else body
+        if encoding == "gzip":
+            body = self._unpacked(body)
+            self._hold(request, len(body))
+        return body
 
     def _unpacked(self, body: bytes) -> bytes:
         """All members: gzip files that were put one behind another are one."""

@@ -60,6 +60,7 @@ def application(options: ListenerOptions, intake: Intake, metrics: Callable[[], 
 
 
 def _routed(takers: Mapping[str, Handle], listener: HttpListener, metrics: Callable[[], str]) -> Application:
+    takers = {path: listener.bounded(take) for path, take in takers.items()}
     told = [
         # Only for the answer that other methods get.
         *(Route(path, take, methods=["POST"]) for path, take in takers.items()),

@@ -22,6 +22,14 @@ _LOOK = 0.5
 "Seconds after which a connection that is silent looks whether it is time to go."
 
 
+class Room:
+    """Bytes of requests that are in memory, of all listeners over HTTP."""
+
+    def __init__(self, most: int = 256 << 20) -> None:
+        self.most = most
+        self.held = 0
+
+
 class Intake:
     """Between listeners and the spool."""
 
@@ -30,6 +38,7 @@ class Intake:
         self.draining = False
         self.counts: Counter[tuple[str, str]] = Counter()
         "By name and listener."
+        self.room = Room()
         self._keys: dict[Path, ApiKeys] = {}
         self._written = _Written()
 
@@ -44,7 +53,7 @@ class Intake:
     def part(self) -> Intake:
         """For one listener, which may come to its end alone; everything else is shared."""
         made = Intake(self.spool)
-        made.counts, made._keys = self.counts, self._keys
+        made.counts, made._keys, made.room = self.counts, self._keys, self.room
         return made
 
     def load_keys(self, path: Path) -> None:

@@ -69,7 +69,8 @@ class Target:
             name = hashlib.sha256(f"{path}:{number}".encode() + body).hexdigest()
             answer = self._posted(pool, address, body, name, sent)
             told = _told(answer.data)
-            if answer.status not in (202, 207, 400):
+            # A request of which no line is good says how many; other 400s are about all of it.
+            if answer.status not in (202, 207) and not (answer.status == 400 and "rejected" in told):
                 message = f"{address} answered {answer.status}: {told.get('message', '')}"
                 raise SourceError(message, code="send.refused", where=str(path))
             sent.lines += len(lines)
@@ -114,7 +115,8 @@ class Target:
             connection.connect(address)
             if scheme == "tcp":
                 for path in paths:
-                    connection.sendall(path.read_bytes())
+                    sent.lines += _send_frames(connection, path)
+                sent.accepted = sent.lines
             else:
                 for _, lines in _batches(paths, self.batch):
                     _send_lines(connection, lines, scheme)
@@ -138,6 +140,19 @@ def _told(data: bytes) -> dict[str, Any]:
 def _seconds(retry_after: str) -> float:
     """A second where there is no number: it may be a date."""
     return min(float(retry_after), _PATIENCE) if retry_after.isdecimal() else 1.0
+
+
+def _send_frames(connection: socket.socket, path: Path) -> int:
+    """Their number; what is no whole frame is not sent, since it would end the connection."""
+    data, at, frames = path.read_bytes(), 0, 0
+    while at < len(data):
+        at += 4 + int.from_bytes(data[at : at + 4])
+        frames += 1
+    if at != len(data):
+        hint = "write each behind its length: four bytes, big end first"
+        raise UsageError(f"{path} does not end with a frame", hint=hint)
+    connection.sendall(data)
+    return frames
 
 
 def _send_lines(connection: socket.socket, lines: list[bytes], scheme: str) -> None:

@@ -133,6 +133,25 @@ def test_frames_without_an_end_take_no_more_than_their_share_of_memory(tmp_path,
         assert len(served.rows("events")) == 1
 
 
+def test_bodies_take_no_more_memory_than_there_is_room_for(tmp_path):
+    body = f"{HEAD}Content-Length: 900000\r\n\r\n".encode() + b" " * 600_000
+    with serving(tmp_path) as served:
+        room = served.listening.intake.room
+        room.most = 1_000_000
+        with socket.create_connection(served.place("http.h"), timeout=20) as slow:
+            slow.sendall(body)
+            while room.held < 600_000:
+                time.sleep(0.01)
+            closing = body.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1)
+            assert answered(served.place("http.h"), closing)[9:12] == b"503"
+            assert served.post("/v1/events", EVENT)[0] == 202
+            slow.sendall(b" " * 299_990 + b'{"type":1}')
+            assert slow.recv(4096)[9:12] == b"400"
+        assert room.held == 0
+        assert served.count("backpressure") == 1
+        assert len(served.rows("events")) == 1
+
+
 def test_one_key_may_not_take_the_place_of_others(tmp_path):
     with serving(tmp_path, http="rate_limit = 5") as served:
         statuses = [served.post("/v1/events", EVENT)[0] for _ in range(20)]

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import flatwrite as fw
 import pytest
+from liveserver import serving
 
-from tailrace.core.errors import SourceError
+from tailrace.core.errors import SourceError, UsageError
 from tailrace.streams.sending import Sent, Target
 
 ACCEPTED = (202, b'{"accepted":1}', {})
@@ -59,3 +61,24 @@ def test_a_server_that_is_no_listener(answering, lines, body):
     with pytest.raises(SourceError, match="answered 404") as raised:
         Target(url).send(lines)
     assert (raised.value.code, raised.value.exit_code) == ("send.refused", 5)
+
+
+def test_a_request_that_is_refused_as_a_whole_is_no_success(answering, lines):
+    answers, url = answering
+    answers.append((400, b'{"error":"encoding_error","message":"no gzip"}', {}))
+    with pytest.raises(SourceError, match="answered 400: no gzip"):
+        Target(url).send(lines)
+    answers.append((400, b'{"error":"invalid_lines","rejected":1}', {}))
+    assert Target(url).send(lines) == Sent(lines=1, rejected=1, requests=1)
+
+
+def test_frames_are_counted_and_have_to_be_whole(tmp_path):
+    whole, torn = tmp_path / "whole", tmp_path / "torn"
+    whole.write_bytes(fw.framed(fw.events([fw.event()]), fw.events([fw.event(1)])))
+    torn.write_bytes(whole.read_bytes()[:-1])
+    with serving(tmp_path) as served:
+        host, port = served.place("tcp.t")
+        assert Target(f"tcp://{host}:{port}").send([whole]) == Sent(lines=2, accepted=2)
+        with pytest.raises(UsageError, match="does not end with a frame"):
+            Target(f"tcp://{host}:{port}").send([torn])
+        assert len(served.rows("events")) == 2
