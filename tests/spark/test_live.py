@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING
 
 import flatwrite as fw
 import pyarrow.parquet as pq
+from livelake import LiveLake, record
 from livesink import MIXED, NOW, Sink, frames
+from otlpwrite import resource_logs
 
 from tailrace.streams import records, segments
 from tailrace.streams.driver import Driver
 from tailrace.streams.kinds import KINDS
+from tailrace.streams.otap_sink import OtapOptions
 from tailrace.streams.records import Record, address
 from tailrace.streams.sink_options import CODECS, SinkOptions
 from tailrace.streams.spark_stream import SparkDriver
 from tailrace.streams.spool import Spool, SpoolLimits
+from tailrace.streams.status import status_of
+from tailrace.windows.arriving import write_partition
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,6 +66,48 @@ def test_a_stream_stores_every_row_once(spark: SparkSession, tmp_path: Path) -> 
     assert [row["event_name"] for row in rows] == [f"page_view_{n}" for n in range(400)]
     assert (rows, quarantined) == told(plain)
     assert quarantined == 40
+
+
+CLICKS = """
+listener "http" "h" { api_keys_file = "keys" }
+table "clicks" {
+  map_fields = []
+  column "tp_timestamp" {
+    source = "timestamp"
+    type   = "timestamp"
+    time   = "epoch_ms"
+  }
+  column "event" {}
+}
+sink "lake" "l" {
+  table = "clicks"
+  kinds = ["events"]
+}
+"""
+
+
+def test_tables_are_stored_beside_the_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark writes the files; tables of the lake and of OTAP are written without it, from the same segments."""
+    live = LiveLake(tmp_path, CLICKS)
+    options = SinkOptions("s", tmp_path / "streamed", flush_interval=timedelta(milliseconds=100))
+    tables = OtapOptions("o", tmp_path / "otap")
+    event = b'{"type":"track","device_id":"550e8400-e29b-41d4-a716-446655440000","event":"e%d","timestamp":%d}'
+    for turn in range(2):
+        numbers = range(10 * turn, 10 * turn + 10)
+        live.fill(
+            [
+                *(record(records.EVENT_LINES, event % (n, NOW), "http.h") for n in numbers),
+                *(record(records.OTLP_PROTO, resource_logs({}, "s", [{"body": f"m{n}"}]), "otlp.o") for n in numbers),
+            ],
+            segment_bytes=500,
+        )
+        drive(SparkDriver(spark, live.spool, [options], lambda _: None, {tables: write_partition}, live.stores()))
+        assert not segments.numbers(live.spool, segments.CLOSED)
+    wanted = sorted(f"e{n}" for n in range(20))
+    assert [name for (name,) in live.query("select event from clicks order by event")] == wanted
+    (path,) = options.path.rglob("events.parquet")
+    assert sorted(pq.ParquetFile(path).read()["event_name"].to_pylist()) == wanted
+    assert status_of(tables)["counts"]["log_rows_written"] == 20
 
 
 def test_01_every_kind_opens_in_spark(spark: SparkSession, tmp_path: Path) -> None:
