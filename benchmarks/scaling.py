@@ -142,13 +142,14 @@ def measured(home: Path) -> dict[str, Any]:
 
 def planned(lake: Any) -> int:
     """The files of one day of one partition, as a query finds them."""
+    from tailrace.lake.arrow_listing import files_of
     from tailrace.lake.snapshot import snapshot
     from tailrace.query.conditions import Condition
     from tailrace.query.prune import surviving
 
     seen = snapshot(lake, TABLE)
     wanted = [Condition("tp_partition", "=", ("p0",)), Condition("tp_date", "=", (LATEST,))]
-    return int(surviving(seen.files, [wanted]).num_rows)
+    return int(surviving(files_of(seen.files), [wanted]).num_rows)
 
 
 def in_process(home: Path) -> dict[str, Any]:

@@ -41,10 +41,10 @@ class WholeTable(Answer):
         views = self.lake.engine(self.filters).views
         shown, table = self._shown(views)
         snapshot = shown.snapshot(table)
-        if snapshot is not None and not all(map(snapshot.root.has_near, snapshot.files["path"].to_pylist())):
+        if snapshot is not None and not all(map(snapshot.root.has_near, snapshot.files.paths)):
             # Without further packages Spark reaches no object store.
             return super().spark()
-        names = snapshot.files["path"].to_pylist() if snapshot is not None else ()
+        names = snapshot.files.paths if snapshot is not None else ()
         paths = tuple(snapshot.root.address(name) for name in names) if snapshot is not None else ()
         return frame_of(self.lake.session.get(), Held(paths, shown.columns(table)), views.scope.window)
 

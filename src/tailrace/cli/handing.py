@@ -118,7 +118,11 @@ class Handing:
         return [name for name in found if schema is None or schema.holds(name.partition(".")[0])]
 
     def _scoped(self, given: Snapshot) -> pa.Table:
-        return given.files if self.wanted.schema is None else self.wanted.schema.of(given.files, self.source.tiers)
+        from tailrace.lake.arrow_listing import files_of, rows_of
+
+        if self.wanted.schema is None:
+            return given.files
+        return rows_of(given.files, self.wanted.schema.of(files_of(given.files), self.source.tiers))
 
     def _is_wanted(self, index: str, day: date) -> bool:
         patterns = self.wanted.indexes

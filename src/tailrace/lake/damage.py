@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from tailrace.core.errors import LakeError, one_line
 from tailrace.lake.place import Place
+from tailrace.lake.stored import LOG as LOG
 from tailrace.lake.table_place import LINKS
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
-LOG = "_delta_log"
 _OF_A_SERVER = re.compile(r"Generic (S3|GCS|MicrosoftAzure) error|error sending request|status code|HTTP status")
 _RESTORE = "restore the file from a backup; other tables are not affected"
 COLLECT_AGAIN = "restore the file from a backup, or collect its whole day again: `tailrace collect --overwrite`"

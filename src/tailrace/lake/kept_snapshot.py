@@ -1,67 +1,112 @@
 """The newest version of a large table, kept in the cache directory: its log is not read again until the next commit.
 
-To read the log of a table of some thousand files takes a third of a second, most of it to unpack statistics. What is
-kept is found by the newest entry of the log, which is never changed, and mapped into memory.
+To read the log of a table of some thousand files takes a third of a second, most of it to unpack statistics, and Arrow
+and delta-rs have to be loaded first, which takes as long again. What is kept is found by the newest entry of the log,
+which is never changed, and read without either.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import time
-from contextlib import suppress
-from hashlib import sha256
-from pathlib import Path
+import sys
+from collections.abc import Sequence
+from typing import Any
 
-import pyarrow as pa
-
-from tailrace.core.directories import cache_directory
-from tailrace.lake.damage import LOG
+from tailrace.lake.kept import NUMBERS, REALS, Kept, Part, Texts, keep, place_of
+from tailrace.lake.listing import BOOLEAN, DECIMAL, REAL, REAL32, TEXT, Columns, Files, Listing, Shape
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
-from tailrace.lake.snapshot import Snapshot, snapshot
+from tailrace.lake.stored import LOG
 
 KEEP_FROM = 8
 "Files: what reads the log takes as long to load as the log of a thousand files to read."
-UNUSED = 30 * 24 * 3600.0
-"Seconds after which something that was kept is thrown away."
-KINDS = ("snapshots", "footers")
-"What is kept of a table."
+ENDS, VALID = "ends", "valid"
+"Parts of a column besides its values: where texts begin and end, and which values there are."
+_SCHEMA = "schema"
 _ENTRY = re.compile(r"\d{20}\.json")
-_FORM = 1
+_FORM = 2
 "Raised when what is kept of a version changes, so that nothing is read which another release wrote."
-_MARK, _VERSION, _SCHEMA = b"tailrace.mark", b"tailrace.version", b"tailrace.schema"
 
 
-def kept_snapshot(lake: Lake, table: str) -> Snapshot:
+def kept_snapshot(lake: Lake, table: str) -> Listing:
     """The latest version of a table."""
     root = lake.table_root(table)
     if not root.is_local:
-        return snapshot(lake, table)
-    place = place_of(root, "snapshots")
+        return _read(lake, table)
     newest = _newest(root)
-    found = None if newest is None else _load(place, newest, table, root)
-    if found is not None:
-        return found
+    found = None if newest is None else _load(newest, table, root)
+    return found or _read(lake, table, keeping=True)
+
+
+def _read(lake: Lake, table: str, *, keeping: bool = False) -> Listing:
+    """From the log."""
+    from tailrace.lake.arrow_listing import listing_of, parts_of
+    from tailrace.lake.snapshot import snapshot
+
     seen = snapshot(lake, table)
-    mark = _mark(root, f"{seen.version:020}.json")
+    listing = listing_of(seen)
+    mark = _mark(seen.root, f"{seen.version:020}.json") if keeping else None
     if mark is not None and seen.files.num_rows >= KEEP_FROM:
-        told = {_MARK: mark, _VERSION: str(seen.version).encode(), _SCHEMA: seen.schema.serialize().to_pybytes()}
-        keep(place, seen.files.replace_schema_metadata(told))
-    return seen
+        shapes = [[s.name, s.type, s.stored, s.grown] for s in listing.columns.shapes]
+        about = {"mark": mark, "version": seen.version, "moved": listing.moved, "columns": shapes}
+        parts = dict(parts_of(seen.files))
+        parts[_SCHEMA] = Part(_SCHEMA, listing.columns.serialized())
+        keep(place_of(seen.root, "snapshots"), {**about, "count": seen.files.num_rows}, parts)
+    return listing
 
 
-def _load(place: Path, mark: bytes, table: str, root: Place) -> Snapshot | None:
-    with suppress(OSError, pa.ArrowInvalid, KeyError):
-        files = pa.ipc.open_file(pa.memory_map(str(place))).read_all()
-        told = files.schema.metadata or {}
-        if told[_MARK] == mark:
-            schema = pa.ipc.read_schema(pa.py_buffer(told[_SCHEMA]))
-            return Snapshot(table, root, int(told[_VERSION]), schema, files.replace_schema_metadata(None))
-    return None
+def _load(mark: str, table: str, root: Place) -> Listing | None:
+    kept = Kept.load(place_of(root, "snapshots"))
+    if kept is None:
+        return None
+    try:
+        about = kept.about
+        if about["mark"] != mark:
+            return None
+        columns = Columns(tuple(Shape(*shape) for shape in about["columns"]), lambda: kept.read(_SCHEMA))
+        files = Files(KeptSource(kept, int(about["count"])))
+        return Listing(table, root, int(about["version"]), columns, files, bool(about["moved"]))
+    except (LookupError, TypeError, ValueError):
+        return None
 
 
-def _newest(root: Place) -> bytes | None:
+class KeptSource:
+    """Columns of files as they were kept."""
+
+    def __init__(self, kept: Kept, count: int) -> None:
+        self.kept = kept
+        self.count = count
+        self.kinds = {name: kind for name, kind in kept.kinds.items() if kind not in (ENDS, VALID, _SCHEMA)}
+
+    def read(self, column: str) -> Sequence[Any]:
+        try:
+            values = self._values(column, self.kinds[column])
+        except (ValueError, TypeError):
+            raise self.kept.damaged() from None
+        if len(values) != self.count:
+            raise self.kept.damaged()
+        return values
+
+    def _values(self, column: str, kind: str) -> Sequence[Any]:
+        values: Sequence[Any]
+        if kind in (TEXT, DECIMAL):
+            values = Texts(self.kept.numbers(f"{ENDS}:{column}"), self.kept.read(column))
+        else:
+            values = self.kept.numbers(column, REALS if kind in (REAL, REAL32) else NUMBERS)
+        if kind == DECIMAL:
+            from decimal import Decimal
+
+            values = [Decimal(text or 0) for text in values]
+        elif kind == BOOLEAN:
+            values = [bool(value) for value in values]
+        there = f"{VALID}:{column}"
+        if there in self.kept.kinds:
+            return [v if valid else None for v, valid in zip(values, self.kept.read(there), strict=True)]
+        return values
+
+
+def _newest(root: Place) -> str | None:
     try:
         names = os.listdir(root.address(LOG))
     except OSError:
@@ -69,7 +114,7 @@ def _newest(root: Place) -> bytes | None:
     return _mark(root, max(filter(_ENTRY.fullmatch, names), default=""))
 
 
-def _mark(root: Place, name: str) -> bytes | None:
+def _mark(root: Place, name: str) -> str | None:
     """Of one entry of the log, as no other table at the same place would have it; None where there is no such entry."""
     if not name:
         return None
@@ -77,41 +122,5 @@ def _mark(root: Place, name: str) -> bytes | None:
         status = os.stat(root.address(f"{LOG}/{name}"))
     except OSError:
         return None
-    return f"{_FORM} {name} {status.st_size} {status.st_mtime_ns} {status.st_ino}".encode()
-
-
-# What is kept of tables
-
-
-def place_of(root: Place, kind: str) -> Path:
-    """One file a table, wherever the lake lies."""
-    return cache_directory() / kind / f"{sha256(root.uri.encode()).hexdigest()[:32]}.arrow"
-
-
-def forget_kept(root: Place) -> None:
-    """Values of rows that are deleted for good may be among what is kept: statistics, ends of files."""
-    for kind in KINDS:
-        place_of(root, kind).unlink(missing_ok=True)
-
-
-def keep(place: Path, table: pa.Table) -> None:
-    """For the next process; where the directory takes nothing, that one looks for itself."""
-    with suppress(OSError):
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _forget_unused(place.parent)
-        # A name of its own: another thread may be keeping the same.
-        staged = place.with_name(f"{place.name}.{os.urandom(8).hex()}.tmp")
-        try:
-            with pa.OSFile(str(staged), "wb") as out, pa.ipc.new_file(out, table.schema) as writer:
-                writer.write_table(table)
-            os.replace(staged, place)
-        finally:
-            staged.unlink(missing_ok=True)
-
-
-def _forget_unused(directory: Path) -> None:
-    limit = time.time() - UNUSED
-    for entry in os.scandir(directory):
-        with suppress(FileNotFoundError):
-            if entry.stat().st_mtime < limit:
-                os.unlink(entry.path)
+    order = sys.byteorder
+    return f"{_FORM} {order} {name} {status.st_size} {status.st_mtime_ns} {status.st_ino}"

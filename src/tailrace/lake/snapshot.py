@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING
@@ -12,9 +11,10 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.lake.paths import Lake, decode_value
+from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
-from tailrace.lake.table import exists, open_table
+from tailrace.lake.stored import tables as tables
+from tailrace.lake.table import open_table
 from tailrace.lake.versions import Moment, open_at
 
 if TYPE_CHECKING:
@@ -44,20 +44,6 @@ class Snapshot:
     files: pa.Table
     """One row per file: `path` (under `root`), `size`, `rows`, `modified` (ms), `tp_partition`, `tp_index`,
     `tp_date`, and `min.<column>`, `max.<column>`, `null_count.<column>` with dotted paths for struct fields."""
-
-
-def tables(lake: Lake) -> list[str]:
-    """Tables that exist in the workspace, with or without rows."""
-    root = lake.data_root
-    found: list[str] = []
-    for name in root.folders():
-        if not name.startswith("tp_table="):
-            continue
-        # A directory whose name Tailrace cannot have written holds no table of its own.
-        with suppress(UnicodeDecodeError):
-            table = decode_value(name.partition("=")[2])
-            found += [table] if table and exists(root / name) else []
-    return sorted(found)
 
 
 def snapshot(lake: Lake, table: str) -> Snapshot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.types as pt
 
+from tailrace.lake.listing import Columns, Shape
 from tailrace.lake.quoting import quoted
 from tailrace.lake.types import JOINED_LATER
 
@@ -55,3 +56,9 @@ def has_grown(kind: pa.DataType) -> bool:
     """Is it a struct, however deep, with fields that older files lack?"""
     fields = kind.fields if pt.is_struct(kind) else ()
     return any(JOINED_LATER in (field.metadata or {}) or has_grown(field.type) for field in fields)
+
+
+def columns_of(schema: pa.Schema) -> Columns:
+    """The same of all columns, in words that need no Arrow."""
+    shapes = tuple(Shape(f.name, duckdb_type(f), stored_type(f), has_grown(f.type)) for f in schema)
+    return Columns(shapes, lambda: schema.serialize().to_pybytes())

@@ -11,9 +11,11 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tailrace.core.errors import LakeError
-from tailrace.lake.damage import LOG, damaged_log, reading_log
+from tailrace.lake.damage import damaged_log, reading_log
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake
 from tailrace.lake.place import Place
+from tailrace.lake.stored import LOG
+from tailrace.lake.stored import exists as exists
 from tailrace.lake.types import JOINED_LATER, type_name
 
 if TYPE_CHECKING:
@@ -37,11 +39,6 @@ def undo_retention(delta: DeltaTable) -> timedelta:
     said = delta.metadata().configuration.get("delta.deletedFileRetentionDuration") or UNDO_RETENTION
     number, unit = said.removeprefix("interval ").split()
     return timedelta(**{f"{unit.rstrip('s')}s": int(number)})
-
-
-def exists(root: Place) -> bool:
-    """Has the table been created?"""
-    return (root / LOG).holds(".json")
 
 
 def open_table(root: Place, version: int | None = None) -> DeltaTable:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tailrace.lake.cache import Cache
 from tailrace.lake.compacting import APART
 from tailrace.lake.intents import partitions_with, read_ledger
-from tailrace.lake.kept_snapshot import forget_kept
+from tailrace.lake.kept import forget_kept
 from tailrace.lake.log import LoggedCommit, forget_versions, logged
 from tailrace.lake.paths import Lake, partition_path
 from tailrace.lake.runs import manifests

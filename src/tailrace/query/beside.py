@@ -38,14 +38,16 @@ class Beside:
         """Views that the statement names, or that are to be listed."""
         if not self.prefix or not (self.prefix in statement.lowered or statement.lists_all_schemas):
             return set()
+        from tailrace.lake.sql import columns_of
+
         found: set[Key] = set()
         with connection.cursor() as cursor:  # beside any transaction of the user's
             for table in self.declared():
                 if not (statement.mentions_prefix(table.schema) or statement.lists_all_schemas):
                     continue
                 key = (table.schema, table.name)
-                paths = table.paths()
-                body = bodies.rows_of(paths, table.columns) if paths else bodies.nothing(table.columns)
+                paths, columns = table.paths(), columns_of(table.columns)
+                body = bodies.rows_of(paths, columns) if paths else bodies.nothing(columns)
                 cursor.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.{quoted(table.schema)}")
                 cursor.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
                 found.add(key)

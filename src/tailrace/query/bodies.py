@@ -9,51 +9,48 @@ from tailrace.lake.quoting import quoted, scan
 
 if TYPE_CHECKING:
     import duckdb
-    import pyarrow as pa
 
+    from tailrace.lake.listing import Columns
     from tailrace.query.local import LocalFiles
 
 _OWN = "memory.tailrace_own"
 "Schema of what views need and people do not look at."
 
 
-def nothing(schema: pa.Schema) -> str:
+def nothing(columns: Columns) -> str:
     """The columns, and no rows."""
-    from tailrace.lake.sql import duckdb_type
-
-    columns = ", ".join(f"NULL::{duckdb_type(f)} AS {quoted(f.name)}" for f in schema)
-    return f"SELECT {columns} WHERE false"
+    made = ", ".join(f"NULL::{shape.type} AS {quoted(shape.name)}" for shape in columns.shapes)
+    return f"SELECT {made} WHERE false"
 
 
-def rows_of(paths: Iterable[str], schema: pa.Schema, condition: str = "", *, by_cast: bool = False) -> str:
+def rows_of(paths: Iterable[str], columns: Columns, condition: str = "", *, by_cast: bool = False) -> str:
     """The rows of the files, or those of them that fulfil a condition.
 
     To DuckDB before 1.5 the JSON of `read_parquet` is a type of its own that no function takes. `by_cast` it is made of
     text, which costs a look at each value; within structs it stays text.
     """
-    from tailrace.lake.sql import duckdb_type, has_grown, stored_type
-
     # DuckDB 2.0 fails when it looks inside a struct for a field that a file lacks: it gets such structs whole.
-    made = {f.name: f"[{quoted(f.name)}][1]" for f in schema if has_grown(f.type)}
+    made = {shape.name: f"[{quoted(shape.name)}][1]" for shape in columns.shapes if shape.grown}
     if by_cast:
-        made |= {f.name: f"{quoted(f.name)}::JSON" for f in schema if duckdb_type(f) == "JSON"}
+        made |= {shape.name: f"{quoted(shape.name)}::JSON" for shape in columns.shapes if shape.type == "JSON"}
     replaced = ", ".join(f"{how} AS {quoted(name)}" for name, how in made.items())
     select = f"* REPLACE ({replaced})" if made else "*"
     where = f" WHERE {condition}" if condition else ""
-    kind = stored_type if by_cast else duckdb_type
-    return f"SELECT {select} FROM {scan(paths, {f.name: kind(f) for f in schema})}{where}"
+    types = {shape.name: shape.stored if by_cast else shape.type for shape in columns.shapes}
+    return f"SELECT {select} FROM {scan(paths, types)}{where}"
 
 
 def quarantine(connection: duckdb.DuckDBPyConnection, files: LocalFiles) -> tuple[str, list[str]]:
     """All records that could not be stored, and what had to be left out of them."""
     from tailrace.lake.quarantine import SHOWN_SCHEMA, list_quarantine
-    from tailrace.lake.sql import duckdb_type
+    from tailrace.lake.sql import columns_of
 
+    columns = columns_of(SHOWN_SCHEMA)
     listing = list_quarantine(files.lake, files.paths)
     damaged = [str(error) for error in listing.damaged]
     if not listing.files:
-        return nothing(SHOWN_SCHEMA), damaged
-    types = {f.name: duckdb_type(f) for f in SHOWN_SCHEMA}
+        return nothing(columns), damaged
+    types = {shape.name: shape.type for shape in columns.shapes}
     body = f"SELECT * FROM {scan(listing.files, types)} AS entry"
     if listing.superseded.num_rows:
         # Of an artifact that was read again only the entries of the last reading hold.

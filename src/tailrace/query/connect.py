@@ -25,9 +25,7 @@ from tailrace.query import bodies
 from tailrace.query.engine import Engine
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tailrace.lake.snapshot import Snapshot
+    from tailrace.lake.listing import Files, Listing
     from tailrace.query.tables import Shown
 
 MOST_FILES = 20_000
@@ -93,38 +91,39 @@ def _body(shown: Shown, table: str, condition: str) -> str:
     seen = shown.snapshot(table)
     if seen is None or not seen.files.num_rows:
         return bodies.nothing(shown.columns(table))
-    if not all(map(seen.root.has_near, seen.files["path"].to_pylist())):
+    if not all(map(seen.root.has_near, seen.files.paths)):
         hint = "ask with `tailrace query`, or `tailrace export` the days that are wanted"
         raise LakeError("other programs cannot open files in an object store", code="lake.not-local", hint=hint)
     if seen.files.num_rows > MOST_FILES:
         told = f"{table} has {seen.files.num_rows:,} files, too many for one view"
         raise UsageError(told, code="usage.too-many-files", hint="leave some out with --from, or compact the table")
     if seen.files.num_rows <= _FEW:
-        return bodies.rows_of(_paths(seen, seen.files), seen.schema, condition, by_cast=True)
+        return bodies.rows_of(_paths(seen, seen.files), seen.columns, condition, by_cast=True)
     parts = []
     for first, last, files in _by_days(seen.files):
         end = last + timedelta(days=1)
         within = f"""tp_date BETWEEN DATE '{first}' AND DATE '{last}'
             AND tp_timestamp >= TIMESTAMP '{first}' AND tp_timestamp < TIMESTAMP '{end}'"""
         both = f"{within} AND {condition}" if condition else within
-        parts.append(bodies.rows_of(_paths(seen, files), seen.schema, both, by_cast=True))
+        parts.append(bodies.rows_of(_paths(seen, files), seen.columns, both, by_cast=True))
     return "\nUNION ALL ".join(parts)
 
 
-def _paths(seen: Snapshot, files: pa.Table) -> list[str]:
-    return [seen.root.address(name) for name in files["path"].to_pylist()]
+def _paths(seen: Listing, files: Files) -> list[str]:
+    return [seen.root.address(name) for name in files.paths]
 
 
-def _by_days(files: pa.Table) -> Iterator[tuple[date, date, pa.Table]]:
+def _by_days(files: Files) -> Iterator[tuple[date, date, Files]]:
     """Files of neighbouring days, in parts of about equal size."""
-    ordered = files.sort_by("tp_date")
-    days = ordered["tp_date"].to_pylist()
+    numbers = files.column("tp_date")
+    ordered = files.take(sorted(range(files.num_rows), key=numbers.__getitem__))
+    days = ordered.days
     wanted = -(-len(days) // _GROUPS)
     start = end = 0
     for _, same in groupby(days):
         end += len(list(same))
         if end - start >= wanted or end == len(days):
-            yield days[start], days[end - 1], ordered.slice(start, end - start)
+            yield days[start], days[end - 1], ordered.take(range(start, end))
             start = end
 
 

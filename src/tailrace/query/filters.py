@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any
 
-from tailrace.core import TimeRange
+from tailrace.core.ranges import TimeRange
 from tailrace.core.registry import ALIASES
 from tailrace.core.table import DEFAULT_SCHEMA
 from tailrace.lake.table_place import is_elsewhere
@@ -15,8 +15,7 @@ from tailrace.query.conditions import Condition
 from tailrace.query.wildcards import fits
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from tailrace.lake.listing import Files
     from tailrace.lake.paths import Tier
     from tailrace.lake.versions import Moment
 
@@ -48,7 +47,7 @@ class Schema:
         """May rows of a partition of such a name be among them?"""
         return any(fits(partition, pattern) for pattern in self.partitions)
 
-    def of(self, files: pa.Table, tiers: Sequence[Tier] = ()) -> pa.Table:
+    def of(self, files: Files, tiers: Sequence[Tier] = ()) -> Files:
         """Files of one of its tables that it lets through."""
         from tailrace.query.prune import matching, surviving
 
@@ -58,13 +57,11 @@ class Schema:
         days = [Condition("tp_date", operator, (day,)) for operator, day in bounds if day is not None]
         return surviving(self._resting(files, tiers), [days])
 
-    def _resting(self, files: pa.Table, tiers: Sequence[Tier]) -> pa.Table:
+    def _resting(self, files: Files, tiers: Sequence[Tier]) -> Files:
         """Files of days that rest in its stores or tiers; the default schema leaves out what is not attached."""
         left_out = self.name == DEFAULT_SCHEMA and not all(tier.attached for tier in tiers)
         if "*" in self.stores and not left_out:
             return files
-        import pyarrow as pa
-
         from tailrace.lake.resting import tier_of
 
         here = self._takes_store(*_WORKSPACE)
@@ -72,8 +69,8 @@ class Schema:
         seen[None] = here
         if left_out:
             seen |= {tier: False for tier in tiers if not tier.attached}
-        places = (tier_of(path, tiers) if is_elsewhere(path) else None for path in files.column("path").to_pylist())
-        return files.filter(pa.array([seen[tier] for tier in places], pa.bool_()))
+        places = (tier_of(path, tiers) if is_elsewhere(path) else None for path in files.paths)
+        return files.take([place for place, tier in enumerate(places) if seen[tier]])
 
     def _takes_store(self, *names: str) -> bool:
         return any(fits(name, pattern) for name in names for pattern in self.stores)
@@ -95,7 +92,7 @@ class Scope:
     at_of: tuple[tuple[str, Moment], ...] = ()
     "Versions or times of single tables."
 
-    def of(self, table: str, files: pa.Table) -> pa.Table:
+    def of(self, table: str, files: Files) -> Files:
         """Files of a table that may hold rows to be seen."""
         from tailrace.query.prune import matching, surviving
 

@@ -8,20 +8,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from tailrace.lake.kept_snapshot import keep, place_of
+from tailrace.lake.kept import place_of
 from tailrace.query.conditions import Condition
+from tailrace.query.kept_footers import Filters, Footers
 from tailrace.query.xxhash import xxh64
 
 if TYPE_CHECKING:
-    from tailrace.lake.snapshot import Snapshot
+    from tailrace.lake.listing import Files, Listing
 
 SIFT_FROM = 64
 "Files: DuckDB opens fewer in no time."
@@ -30,17 +25,11 @@ _BLOCK = 32
 _SALT = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
 _FEW = 8
 "Values: of so many the blocks are read one by one, for more of them the whole filter is."
-_SCHEMA = pa.schema([
-    ("path", pa.string()), ("column", pa.string()), ("starts", pa.list_(pa.int64())), ("blocks", pa.list_(pa.int64())),
-])  # fmt: skip
-"A file without any filter has a row without a column."
-Filters = tuple[tuple[int, int], ...]
-"Of a column in one file: where each row group's filter begins, and of how many blocks it is."
 
 
 def sifted(
-    seen: Snapshot, files: pa.Table, scans: Sequence[Sequence[Condition]], proceed: Callable[[], None] = lambda: None
-) -> pa.Table:
+    seen: Listing, files: Files, scans: Sequence[Sequence[Condition]], proceed: Callable[[], None] = lambda: None
+) -> Files:
     """The files that may hold an id which a scan asks for; all, where one of the scans asks for none.
 
     `proceed` is called for each file that has to be looked at, and may raise.
@@ -48,39 +37,28 @@ def sifted(
     asked = [[c for c in scan if _is_id(c)] for scan in scans]
     if files.num_rows < SIFT_FROM or not asked or not all(asked) or not seen.root.is_near:
         return files
-    names: list[str] = files["path"].to_pylist()
+    names = files.paths
     if not all(map(seen.root.has_near, names)):
         return files
-    known = _load(place_of(seen.root, "footers"))
-    known = _completed(known, seen, names[:1], proceed)
-    with_filter = set(known.filter(pc.equal(known["path"], names[0]))["column"].to_pylist())
+    known = Footers(place_of(seen.root, "footers"))
+    _complete(known, seen, names[:1], proceed)
+    with_filter = known.columns_of(names[0])
     asked = [[c for c in scan if c.column in with_filter] for scan in asked]
     if not all(asked):
         return files
-    known = _completed(known, seen, names, proceed)
-    columns = {c.column for scan in asked for c in scan}
-    filters = {column: _filters(known, column, files["path"]) for column in columns}
-    wanted = [[(filters[c.column], [xxh64(v.encode()) for v in c.values]) for c in scan] for scan in asked]
+    _complete(known, seen, names, proceed)
+    wanted = [[(c.column, [xxh64(v.encode()) for v in c.values]) for c in scan] for scan in asked]
     kept = []
     for place, name in enumerate(names):
         proceed()
         address = seen.root.address(name)
-        kept.append(any(all(_may_hold(address, some[place], digests) for some, digests in scan) for scan in wanted))
-    return files.filter(pa.array(kept))
+        if any(all(_may_hold(address, known.filters(c, name), digests) for c, digests in scan) for scan in wanted):
+            kept.append(place)
+    return files.take(kept)
 
 
 def _is_id(condition: Condition) -> bool:
     return condition.operator == "=" and all(isinstance(value, str) for value in condition.values)
-
-
-def _filters(known: pa.Table, column: str, paths: pa.ChunkedArray) -> list[Filters]:
-    """Of each path; none where nothing is known of it, or it has none for this column."""
-    rows = known.filter(pc.equal(known["column"], column)).combine_chunks()
-    places: list[int] = pc.fill_null(pc.index_in(paths, value_set=rows["path"]), -1).to_pylist()
-    starts, blocks = rows["starts"].combine_chunks(), rows["blocks"].combine_chunks()
-    pairs = list(zip(starts.flatten().to_pylist(), blocks.flatten().to_pylist(), strict=True))
-    ends = [0, *accumulate(pc.list_value_length(starts).to_pylist())]
-    return [() if place < 0 else tuple(pairs[ends[place] : ends[place + 1]]) for place in places]
 
 
 def _may_hold(address: str, filters: Filters, digests: Sequence[int]) -> bool:
@@ -130,6 +108,8 @@ def _holds_any(bits: bytes, blocks: int, digests: Sequence[int]) -> bool:
 
 def _read_or_none(address: str) -> dict[str, Filters] | None:
     """A file that is missing or damaged may hold anything: who reads its rows says what is wrong with it."""
+    import pyarrow as pa
+
     try:
         return _read(address)
     except (OSError, pa.ArrowException):
@@ -168,55 +148,24 @@ def _place(file: int, offset: int, length: int) -> tuple[int, int]:
     return (offset + length - size, size // _BLOCK) if is_known else (0, 0)
 
 
-# What is kept
-
-
-def _completed(known: pa.Table, seen: Snapshot, names: Sequence[str], proceed: Callable[[], None]) -> pa.Table:
+def _complete(known: Footers, seen: Listing, names: Sequence[str], proceed: Callable[[], None]) -> None:
     """Footers that were never looked at are read now, and kept with the others."""
-    is_known = pc.is_in(pa.array(names, pa.string()), value_set=known["path"]).to_pylist()
-    missing = [name for name, is_there in zip(names, is_known, strict=True) if not is_there]
+    missing = [name for name in names if not known.knows(name)]
     if not missing:
-        return known
+        return
     from concurrent.futures import ThreadPoolExecutor
 
-    rows: list[dict[str, object]] = []
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         try:
             for name, filters in zip(missing, pool.map(_read_or_none, map(seen.root.address, missing)), strict=True):
-                rows += _rows(name, filters)
+                # Of a file that could not be read nothing is kept: another time it may be.
+                if filters is not None:
+                    known.note(name, filters)
                 proceed()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    known = pa.concat_tables([known, pa.Table.from_pylist(rows, _SCHEMA)])
     if len(missing) > 1:
-        _keep(seen, known)
-    return known
-
-
-def _rows(name: str, filters: dict[str, Filters] | None) -> list[dict[str, object]]:
-    """One for each column with filters. Of a file that could not be read none: another time it may be."""
-    if filters is None:
-        return []
-    return [
-        {"path": name, "column": column, "starts": [s for s, _ in some], "blocks": [b for _, b in some]}
-        for column, some in filters.items()
-    ] or [{"path": name}]
-
-
-def _load(place: Path) -> pa.Table:
-    with suppress(OSError, pa.ArrowInvalid), pa.memory_map(str(place)) as file:
-        table = pa.ipc.open_file(file).read_all()
-        if table.schema.equals(_SCHEMA):
-            return table
-    return _SCHEMA.empty_table()
-
-
-def _keep(seen: Snapshot, known: pa.Table) -> None:
-    """Without files that are gone. Those that this query leaves out are somebody else's to ask for."""
-    names: list[str] = pc.unique(known["path"]).to_pylist()
-    active = set(seen.files["path"].to_pylist())
-    there = [name for name in names if name in active or os.path.exists(seen.root.address(name))]
-    if len(there) < len(names):
-        known = known.filter(pc.is_in(known["path"], value_set=pa.array(there, pa.string())))
-    keep(place_of(seen.root, "footers"), known.combine_chunks())
+        active = set(seen.files.paths)
+        # Files that this query leaves out are somebody else's to ask for.
+        known.keep(lambda name: name in active or os.path.exists(seen.root.address(name)))

@@ -15,7 +15,7 @@ from tailrace.query.limits import Limits, confine
 from tailrace.query.settings import adapt
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from tailrace.lake.listing import Columns
 
 CATALOG = "memory"
 "DuckDB's name of a database that is in no file."
@@ -33,14 +33,12 @@ def address(key: Key) -> str:
 
 
 def scans(
-    connection: duckdb.DuckDBPyConnection, statement: str, path: str, views: Mapping[Key, pa.Schema], *, adapted: bool
+    connection: duckdb.DuckDBPyConnection, statement: str, path: str, views: Mapping[Key, Columns], *, adapted: bool
 ) -> Scans | None:
     """Each scan of each view; None where DuckDB has no plan of the statement.
 
     `adapted`: statements may have changed what others mean, by settings or variables.
     """
-    from tailrace.lake.sql import duckdb_type
-
     schemas = {schema for schema, _ in views}
     numbered = {f"t{number}": key for number, key in enumerate(views)}
     found: Scans = {key: [] for key in views}
@@ -51,7 +49,7 @@ def scans(
             if adapted:
                 adapt(cursor, connection)
             for name, key in numbered.items():
-                columns = ", ".join(f"{quoted(f.name)} {duckdb_type(f)}" for f in views[key])
+                columns = ", ".join(f"{quoted(shape.name)} {shape.type}" for shape in views[key].shapes)
                 cursor.execute(f"CREATE TABLE {CATALOG}.{_STUBS}.{name} ({columns})")
                 cursor.execute(f"CREATE OR REPLACE VIEW {address(key)} AS FROM {CATALOG}.{_STUBS}.{name}")
             cursor.execute(f"SET search_path = {literal(path)}")

@@ -2,83 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from decimal import Decimal
+from math import isinf
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
+from tailrace.lake.listing import BOOLEAN, DATE, DECIMAL, EPOCH, INTEGER, REAL, REAL32, TEXT, TIME, Files
 from tailrace.query.conditions import Condition
 from tailrace.query.wildcards import fits, fits_exactly
 
+_BY_DIRECTORY = ("tp_partition", "tp_index", "tp_date")
+"Columns of which all rows of a file have one value."
+_START = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
 
-def surviving(files: pa.Table, scans: list[list[Condition]]) -> pa.Table:
+
+def surviving(files: Files, scans: Sequence[Sequence[Condition]]) -> Files:
     """The files that at least one scan may need."""
-    if not scans:
-        return files.slice(0, 0)
     if any(not scan for scan in scans):
         return files
-    masks = [_scan_mask(files, scan) for scan in scans]
-    keep = masks[0]
-    for mask in masks[1:]:
-        keep = pc.or_(keep, mask)
-    return files.filter(keep)
+    kept: set[int] = set()
+    for scan in scans:
+        kept.update(_needed(files, scan))
+    return files if len(kept) == files.num_rows else files.take(sorted(kept))
 
 
-def matching(files: pa.Table, column: str, patterns: Sequence[str], folded: bool = False) -> pa.Table:
+def matching(files: Files, column: str, patterns: Sequence[str], folded: bool = False) -> Files:
     """Files whose value any wildcard fits."""
     if "*" in patterns:
         return files
-    values = pc.unique(files.column(column))
+    values = list(files.column(column))
     fit = fits if folded else fits_exactly
-    kept = [value for value in values.to_pylist() if any(fit(value, pattern) for pattern in patterns)]
-    return files.filter(pc.is_in(files.column(column), value_set=pa.array(kept, values.type)))
+    kept = {value for value in set(values) if any(fit(value, pattern) for pattern in patterns)}
+    return files.take([place for place, value in enumerate(values) if value in kept])
 
 
-def _scan_mask(files: pa.Table, scan: list[Condition]) -> pa.ChunkedArray:
-    keep = pa.chunked_array([pa.repeat(True, files.num_rows)])
+def _needed(files: Files, scan: Iterable[Condition]) -> Sequence[int]:
+    """Places of files that may hold a row for which all conditions are true."""
+    places: Sequence[int] = range(files.num_rows)
     for condition in scan:
-        mask = _condition_mask(files, condition)
-        if mask is not None:
-            keep = pc.and_(keep, mask)
-    return keep
+        places = _left(files, places, condition)
+    return places
 
 
-def _condition_mask(files: pa.Table, condition: Condition) -> pa.ChunkedArray | None:
-    """Files that may hold a row for which the condition is true; a file without statistics always may."""
-    if condition.column in ("tp_partition", "tp_index", "tp_date"):
-        least = greatest = files[condition.column]
-    elif f"min.{condition.column}" in files.column_names and f"max.{condition.column}" in files.column_names:
-        least, greatest = files[f"min.{condition.column}"], files[f"max.{condition.column}"]
-    else:
-        return None
+def _left(files: Files, places: Sequence[int], condition: Condition) -> Sequence[int]:
+    """A file without statistics always may."""
+    name = condition.column
+    least, greatest = (name, name) if name in _BY_DIRECTORY else (f"min.{name}", f"max.{name}")
+    kind = files.kind(least)
+    if kind is None or kind != files.kind(greatest):
+        return places
     try:
-        values = [_value(v, least.type) for v in condition.values]
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OverflowError):
-        return None
-    masks = [_one(least, greatest, condition.operator, value) for value in values]
-    mask = masks[0]
-    for other in masks[1:]:
-        mask = pc.or_(mask, other)
-    return mask
+        values = sorted(_comparable(value, kind) for value in condition.values)
+    except (ValueError, TypeError, OverflowError):
+        return places
+    low, high = files.column(least), files.column(greatest)
+    if condition.operator == "=":
+        return [place for place in places if _is_any_within(values, low[place], high[place])]
+    # Bounds of long texts are rounded, but outwards: what holds for the value holds for them, `<` and `>` too.
+    value = values[0]
+    match condition.operator:
+        case ">":
+            return [place for place in places if (bound := high[place]) is None or bound > value]
+        case ">=":
+            return [place for place in places if (bound := high[place]) is None or bound >= value]
+        case "<":
+            return [place for place in places if (bound := low[place]) is None or bound < value]
+        case "<=":
+            return [place for place in places if (bound := low[place]) is None or bound <= value]
+    return places
 
 
-def _value(value: Any, kind: pa.DataType) -> pa.Scalar:
-    # From a decimal Arrow comes to the next real number only, which is not the one that the text means.
-    is_real = pa.types.is_floating(kind) and isinstance(value, Decimal)
-    return pa.scalar(float(value) if is_real else value).cast(kind)
+def _is_any_within(values: Sequence[Any], low: Any, high: Any) -> bool:
+    """Does one of these values, which are in order, lie between the bounds? None bounds nothing."""
+    first = 0 if low is None else bisect_left(values, low)
+    return first < len(values) and (high is None or bool(values[first] <= high))
 
 
-def _one(least: Any, greatest: Any, operator: str, value: pa.Scalar) -> pa.ChunkedArray:
-    """Bounds of long texts are rounded, but outwards: what holds for the value holds for them, `<` and `>` too."""
-    if operator == "=":
-        low, high = pc.less_equal(least, value), pc.greater_equal(greatest, value)
-        return pc.and_(low.fill_null(True), high.fill_null(True))
-    compare, bound = {
-        ">": (pc.greater, greatest),
-        ">=": (pc.greater_equal, greatest),
-        "<": (pc.less, least),
-        "<=": (pc.less_equal, least),
-    }[operator]
-    return compare(bound, value).fill_null(True)
+def _comparable(value: Any, kind: str) -> Any:
+    """A value as those of a column are held; ValueError where it is of another kind."""
+    convert = _CONVERTED.get((type(value), kind))
+    if convert is None:
+        raise ValueError(f"{type(value).__name__} is not compared with {kind}")
+    return convert(value)
+
+
+def _real(value: int | Decimal) -> float:
+    """The number that the text means; not every large one is a real number."""
+    found = float(value)
+    if isinf(found) or (isinstance(value, int) and int(found) != value):
+        raise ValueError(f"{value} is no real number")
+    return found
+
+
+def _real32(value: int | Decimal) -> float:
+    """As a column of half the size holds it."""
+    from struct import pack, unpack
+
+    (found,) = unpack("f", pack("f", _real(value)))
+    return float(found)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_CONVERTED: Mapping[tuple[type, str], Callable[[Any], Any]] = {
+    (str, TEXT): _same,
+    (bool, BOOLEAN): _same,
+    (int, INTEGER): _same,
+    (Decimal, INTEGER): _same,
+    (int, DECIMAL): _same,
+    (Decimal, DECIMAL): _same,
+    (int, REAL): _real,
+    (Decimal, REAL): _real,
+    (int, REAL32): _real32,
+    (Decimal, REAL32): _real32,
+    (date, DATE): lambda day: day.toordinal() - EPOCH,
+    (datetime, TIME): lambda time: (time - _START) // _MICROSECOND,
+}

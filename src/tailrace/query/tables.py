@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING
 
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.core.table import DEFAULT_SCHEMA
-from tailrace.lake.table_place import any_elsewhere
 from tailrace.query.filters import Schema, Scope
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from tailrace.core import Table
+    from tailrace.lake.listing import Columns, Listing
     from tailrace.lake.materialized import Kept, Refreshed
     from tailrace.lake.paths import Lake, Tier
     from tailrace.lake.snapshot import Snapshot
@@ -39,14 +37,14 @@ class Tables:
         self.declared = cache(declared)
         "Tables that exist by declaration; they are empty until something is collected."
         self.scope = scope
-        self.opened: dict[str, Snapshot | None] = {}
+        self.opened: dict[str, Listing | None] = {}
         self.travels: str | None = None
         "The one table of which a version is asked for."
 
     @cached_property
     def stored(self) -> frozenset[str]:
         """Tables of the lake, with or without rows."""
-        from tailrace.lake.snapshot import tables
+        from tailrace.lake.stored import tables
 
         return frozenset(tables(self.lake))
 
@@ -81,36 +79,42 @@ class Tables:
                 return moment
         return None if isinstance(self.scope.at, int) and table != self.travels else self.scope.at
 
-    def snapshot(self, table: str) -> Snapshot | None:
+    def snapshot(self, table: str) -> Listing | None:
         """What is stored of a table; None where nothing is, or was then."""
         if table not in self.opened:
-            from tailrace.lake.kept_snapshot import kept_snapshot
-            from tailrace.lake.snapshot import snapshot_at
-
-            at = self.at(table)
-            if table not in self.stored:
-                self.opened[table] = None
-            else:
-                seen = kept_snapshot(self.lake, table) if at is None else snapshot_at(self.lake, table, at)
-                self.opened[table] = seen and self._with_tiers(seen)
+            seen = self._opened(table) if table in self.stored else None
+            self.opened[table] = seen and self._with_tiers(seen)
         return self.opened[table]
 
-    def _with_tiers(self, seen: Snapshot) -> Snapshot:
+    def _opened(self, table: str) -> Listing | None:
+        at = self.at(table)
+        if at is None:
+            from tailrace.lake.kept_snapshot import kept_snapshot
+
+            return kept_snapshot(self.lake, table)
+        from tailrace.lake.arrow_listing import listing_of
+        from tailrace.lake.snapshot import snapshot_at
+
+        seen = snapshot_at(self.lake, table, at)
+        return None if seen is None else listing_of(seen)
+
+    def _with_tiers(self, seen: Listing) -> Listing:
         """Of a table with files that rest elsewhere: able to find them."""
         tiers = tuple(self.tiers_of(seen))
         return replace(seen, root=replace(self.lake, tiers=tiers).table_root(seen.table)) if tiers else seen
 
-    def tiers_of(self, seen: Snapshot) -> Sequence[Tier]:
+    def tiers_of(self, seen: Listing) -> Sequence[Tier]:
         """Configured places, where a file of the table may rest in one of them."""
-        return self.tiers() if any_elsewhere(seen.files.column("path")) else ()
+        return self.tiers() if seen.moved else ()
 
-    def columns(self, table: str) -> pa.Schema:
+    def columns(self, table: str) -> Columns:
         """Those of a table that is not stored, or was not then."""
         from tailrace.core.arrow import arrow_schema
+        from tailrace.lake.sql import columns_of
         from tailrace.lake.table import stored_schema
 
         stored = stored_schema(self.lake, table)
-        return arrow_schema(self.declared()[table]) if stored is None else stored
+        return columns_of(arrow_schema(self.declared()[table]) if stored is None else stored)
 
 
 class Shown:
@@ -119,7 +123,7 @@ class Shown:
     def __init__(self, tables: Tables, schema: Schema) -> None:
         self.tables = tables
         self.schema = schema
-        self.seen: dict[str, Snapshot | None] = {}
+        self.seen: dict[str, Listing | None] = {}
 
     def forget(self) -> None:
         """What was found so far."""
@@ -131,17 +135,17 @@ class Shown:
         """Every table that the schema has."""
         return frozenset(name for name in (*self.tables.names, *self.kept) if self.schema.holds(name))
 
-    def snapshot(self, table: str) -> Snapshot | None:
+    def snapshot(self, table: str) -> Listing | None:
         """A table with the files that may hold rows to be seen; None where nothing is stored, or was then."""
         if table not in self.seen:
             whole = self._kept(table) if self.schema.materialized else self._live(table)
             self.seen[table] = whole and replace(whole, files=self.tables.scope.of(table, whole.files))
         return self.seen[table]
 
-    def columns(self, table: str) -> pa.Schema:
+    def columns(self, table: str) -> Columns:
         """Those of a table, whether it has rows or not."""
         snapshot = self.snapshot(table)
-        return self.tables.columns(table) if snapshot is None else snapshot.schema
+        return self.tables.columns(table) if snapshot is None else snapshot.columns
 
     def is_old(self, table: str) -> bool:
         """Is it a version whose files may be gone?"""
@@ -163,11 +167,12 @@ class Shown:
             raise LakeError(f"schema {name} has never been refreshed", code="lake.never-refreshed", hint=hint)
         return found
 
-    def _live(self, table: str) -> Snapshot | None:
+    def _live(self, table: str) -> Listing | None:
         whole = self.tables.snapshot(table)
         return whole and replace(whole, files=self.schema.of(whole.files, self.tables.tiers_of(whole)))
 
-    def _kept(self, table: str) -> Snapshot | None:
+    def _kept(self, table: str) -> Listing | None:
+        from tailrace.lake.arrow_listing import listing_of
         from tailrace.lake.materialized import kept_table
 
         if self.tables.at(table) is not None:
@@ -179,12 +184,13 @@ class Shown:
         kept = self.kept.get(table)
         if kept is None:
             return None
-        return kept_table(self.tables.lake, self.schema.name, self._refreshed.run, kept)
+        return listing_of(kept_table(self.tables.lake, self.schema.name, self._refreshed.run, kept))
 
 
 def live_tables(lake: Lake, schema: Schema) -> list[Snapshot]:
     """The stored tables of a schema as they are now, with the files that it lets through."""
+    from tailrace.lake.arrow_listing import files_of, rows_of
     from tailrace.lake.snapshot import snapshot, tables
 
     found = (snapshot(lake, name) for name in tables(lake) if schema.holds(name))
-    return [replace(table, files=schema.of(table.files, lake.tiers)) for table in found]
+    return [replace(table, files=rows_of(table.files, schema.of(files_of(table.files), lake.tiers))) for table in found]

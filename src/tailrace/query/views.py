@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -22,9 +22,8 @@ from tailrace.query.statement import Statement
 from tailrace.query.tables import Shown, Tables
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from tailrace.lake.snapshot import Snapshot
+    from tailrace.lake.listing import Columns, Files, Listing
+    from tailrace.lake.place import Place
 
 QUARANTINE = "tp_quarantine"
 "View of all records that could not be stored; the default schema has it."
@@ -39,7 +38,7 @@ class Held:
     """What is behind a view: files that a statement can need, and the columns they have together."""
 
     paths: tuple[str, ...]
-    schema: pa.Schema
+    columns: Columns
     size: int = 0
     "Bytes of all files."
 
@@ -186,7 +185,7 @@ class Views:
 
     # What is in them
 
-    def _pruned(self, statement: Statement, wanted: Mapping[Key, str]) -> dict[Key, pa.Table]:
+    def _pruned(self, statement: Statement, wanted: Mapping[Key, str]) -> dict[Key, Files]:
         """Files per view that survive the statement's filters, as far as DuckDB tells how it would run."""
         found = ((key, self.schemas[key[0]].snapshot(table)) for key, table in wanted.items())
         large = {key: seen for key, seen in found if seen is not None and _is_worth_pruning(seen)}
@@ -194,11 +193,11 @@ class Views:
         if not large:
             return {}
         if statement.describes:
-            return {key: seen.files.slice(0, 0) for key, seen in large.items()}
+            return {key: seen.files.take(()) for key, seen in large.items()}
         from tailrace.query.footers import sifted
         from tailrace.query.prune import surviving
 
-        scanned = self._scans(statement, {key: seen.schema for key, seen in large.items()}) or {}
+        scanned = self._scans(statement, {key: seen.columns for key, seen in large.items()}) or {}
         if not statement.selects:
             scanned = {key: some for key, some in scanned.items() if some}
         return {
@@ -214,14 +213,14 @@ class Views:
         scanned = self._scans(statement, {key: self.tables.columns(table) for key, table in wanted.items()})
         return {wanted[key] for key, some in (scanned or {}).items() if some} or tables
 
-    def _scans(self, statement: Statement, columns: Mapping[Key, pa.Schema]) -> Scans | None:
+    def _scans(self, statement: Statement, columns: Mapping[Key, Columns]) -> Scans | None:
         ((path,),) = self.connection.execute("SELECT current_setting('search_path')").fetchall()
         return scans(self.planner, statement.text, path, columns, adapted=self.adapted)
 
-    def _make(self, key: Key, table: str, files: pa.Table | None) -> None:
+    def _make(self, key: Key, table: str, files: Files | None) -> None:
         held = self.held[key] = self._held(self.schemas[key[0]], table, files)
         condition = self.scope.condition
-        body = bodies.rows_of(held.paths, held.schema, condition) if held.paths else bodies.nothing(held.schema)
+        body = bodies.rows_of(held.paths, held.columns, condition) if held.paths else bodies.nothing(held.columns)
         try:
             self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
         except duckdb.IOException as error:
@@ -233,24 +232,27 @@ class Views:
                 raise why from None
             raise LakeError(str(error).splitlines()[0], code=DAMAGED_FILE, hint=COLLECT_AGAIN) from None
 
-    def _held(self, shown: Shown, table: str, files: pa.Table | None) -> Held:
+    def _held(self, shown: Shown, table: str, files: Files | None) -> Held:
         """The files as they can be opened; of a lake that is elsewhere they are fetched."""
-        from tailrace.lake.versions import require_files, vacuumed
-
         seen = shown.snapshot(table)
         files = files if files is not None or seen is None else seen.files
         if seen is None or files is None or not files.num_rows:
             return Held((), shown.columns(table))
-        names, sizes = files["path"].to_pylist(), files["size"].to_pylist()
-        if shown.is_old(table):
-            require_files(seen.root, filter(seen.root.has_near, names))
+        names, sizes = files.paths, files.column("size")
+        fetched = self._old_paths if shown.is_old(table) else self.files.paths
+        return Held(tuple(fetched(seen.root, names, sizes)), seen.columns, files.total("size"))
+
+    def _old_paths(self, root: Place, names: Sequence[str], sizes: Sequence[int | None]) -> Sequence[str]:
+        """Of a version whose files may have been deleted since."""
+        from tailrace.lake.versions import require_files, vacuumed
+
+        require_files(root, filter(root.has_near, names))
         try:
-            paths = self.files.paths(seen.root, names, sizes)
+            return self.files.paths(root, names, sizes)
         except LakeError as error:
-            if shown.is_old(table) and error.code == "lake.damaged-file":
+            if error.code == "lake.damaged-file":
                 raise vacuumed(str(error.where)) from None
             raise
-        return Held(tuple(paths), seen.schema, sum(size or 0 for size in sizes))
 
     def _make_listed(self, listed: Mapping[Key, str]) -> dict[Key, str]:
         """Views that are there to be listed, without files; a listing goes on without those that cannot be read."""
@@ -277,10 +279,9 @@ class Views:
         self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
 
 
-def _is_worth_pruning(seen: Snapshot) -> bool:
+def _is_worth_pruning(seen: Listing) -> bool:
     """Files that have to be fetched first cost more than statistics."""
-    files: int = seen.files.num_rows
-    return files >= (PRUNE_FROM if seen.root.is_near else 1)
+    return seen.files.num_rows >= (PRUNE_FROM if seen.root.is_near else 1)
 
 
 def _views(shown: Shown) -> Iterator[tuple[str, str]]:

@@ -15,11 +15,14 @@ from hypothesis import strategies as st
 from smalllake import answer, files_opened
 from world import World
 
+from tailrace.lake.arrow_listing import listing_of
+from tailrace.lake.listing import Listing
 from tailrace.lake.place import LocalPlace
 from tailrace.lake.snapshot import Snapshot
 from tailrace.query import footers
 from tailrace.query.conditions import Condition
 from tailrace.query.engine import Engine
+from tailrace.query.kept_footers import Footers
 from tailrace.query.xxhash import xxh64
 
 DAYS = 40
@@ -33,6 +36,12 @@ partition "aws_cloudtrail_log" "prod" {{
 
 def id_of(number: int) -> str:
     return str(UUID(bytes=xxh64(str(number).encode()).to_bytes(8, "little") * 2))
+
+
+def listing(root: Path, names: list[str]) -> Listing:
+    """A table of these files."""
+    files, schema = pa.table({"path": names}), pa.schema([("a", pa.string())])
+    return listing_of(Snapshot("t", LocalPlace(str(root)), 1, schema, files))
 
 
 @pytest.fixture(scope="module")
@@ -148,10 +157,8 @@ def test_what_one_query_leaves_out_stays_known_to_others(tmp_path: Path, monkeyp
     asked = [[Condition("a", "=", ("1.parquet", "5.parquet"))]]
 
     def left(some: list[str]) -> list[str]:
-        files = pa.table({"path": some})
-        seen = Snapshot("t", LocalPlace(str(tmp_path)), 1, pa.schema([("a", pa.string())]), files)
-        found: list[str] = footers.sifted(seen, files, asked)["path"].to_pylist()
-        return found
+        seen = listing(tmp_path, some)
+        return footers.sifted(seen, seen.files, asked).paths
 
     assert left(names[:3]) == ["1.parquet"]
     assert left(names[3:]) == ["5.parquet"]
@@ -163,7 +170,7 @@ def test_what_one_query_leaves_out_stays_known_to_others(tmp_path: Path, monkeyp
     pq.write_table(pa.table({"a": ["6", "7"]}), tmp_path / "7.parquet")
     assert left([*names[1:3], "6.parquet", "7.parquet"]) == ["1.parquet", "6.parquet", "7.parquet"]
     (kept,) = (tmp_path / "cache" / "footers").iterdir()
-    assert set(footers._load(kept)["path"].to_pylist()) == {f"{number}.parquet" for number in range(1, 8)}
+    assert set(Footers(kept).paths) == {f"{number}.parquet" for number in range(1, 8)}
 
 
 def test_time_can_run_out_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,8 +179,8 @@ def test_time_can_run_out_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     names = ["0.parquet", "1.parquet"]
     for name in names:
         pq.write_table(pa.table({"a": [name]}), tmp_path / name, bloom_filter_options={"a": {"ndv": 9, "fpp": 0.001}})
-    files = pa.table({"path": names})
-    seen = Snapshot("t", LocalPlace(str(tmp_path)), 1, pa.schema([("a", pa.string())]), files)
+    seen = listing(tmp_path, names)
+    files = seen.files
     asked = [[Condition("a", "=", ("1.parquet",))]]
     footers.sifted(seen, files, asked)
 
@@ -192,10 +199,10 @@ def test_files_without_filters_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for name in names:
         options = {"a": {"ndv": 100, "fpp": 0.001}} if name.startswith("with.") or "2" in name else None
         pq.write_table(pa.table({"a": [name]}), tmp_path / name, bloom_filter_options=options)
-    files = pa.table({"path": names})
-    seen = Snapshot("t", LocalPlace(str(tmp_path)), 1, pa.schema([("a", pa.string())]), files)
+    seen = listing(tmp_path, names)
+    files = seen.files
     asked = [[Condition("a", "=", ("with2.parquet",))]]
-    assert footers.sifted(seen, files, asked)["path"].to_pylist() == ["without.parquet", "with2.parquet"]
+    assert footers.sifted(seen, files, asked).paths == ["without.parquet", "with2.parquet"]
     assert footers.sifted(seen, files, [*asked, []]) is files
     assert footers.sifted(seen, files, [[Condition("b", "=", ("x",))]]) is files
     assert footers.sifted(seen, files, [[Condition("a", ">", ("x",))]]) is files
@@ -212,8 +219,7 @@ def test_damaged_and_missing_files_stay(tmp_path: Path, monkeypatch: pytest.Monk
     (tmp_path / "cut.parquet").write_bytes((tmp_path / "good.parquet").read_bytes()[:-9])
     asked = [[Condition("a", "=", ("other.parquet",))]]
     for first in range(4):
-        files = pa.table({"path": names[first:] + names[:first]})
-        seen = Snapshot("t", LocalPlace(str(tmp_path)), 1, pa.schema([("a", pa.string())]), files)
-        left = footers.sifted(seen, files, asked)["path"].to_pylist()
+        seen = listing(tmp_path, names[first:] + names[:first])
+        left = footers.sifted(seen, seen.files, asked).paths
         assert set(left) >= {"other.parquet", "cut.parquet", "gone.parquet"}
         assert ("good.parquet" in left) == (first >= 2)

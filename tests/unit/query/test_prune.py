@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import duckdb
@@ -13,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.lake.arrow_listing import files_of
+from tailrace.lake.listing import Files
 from tailrace.query.conditions import Condition, conditions, scans_of
 from tailrace.query.prune import surviving
 
@@ -69,7 +72,7 @@ wheres = st.recursive(
 )
 
 
-def listing(contents: Sequence[Sequence[dict[str, Any]]]) -> pa.Table:
+def listing(contents: Sequence[Sequence[dict[str, Any]]]) -> Files:
     """What a snapshot says of the files: least and greatest values of each column, null where there are none."""
     columns: dict[str, list[Any]] = {"path": [f"f{i}" for i in range(len(contents))]}
     for name in TYPES:
@@ -77,7 +80,7 @@ def listing(contents: Sequence[Sequence[dict[str, Any]]]) -> pa.Table:
         columns[f"min.{name}"] = [min(v, default=None) for v in present]
         columns[f"max.{name}"] = [max(v, default=None) for v in present]
     kinds = {f"{end}.{name}": kind for name, kind in TYPES.items() for end in ("min", "max")}
-    return pa.table({n: pa.array(v, kinds.get(n)) for n, v in columns.items()})
+    return files_of(pa.table({n: pa.array(v, kinds.get(n)) for n, v in columns.items()}))
 
 
 def scans(connection: duckdb.DuckDBPyConnection, where: str) -> list[list[Condition]]:
@@ -106,7 +109,7 @@ def test_no_wanted_row_is_left_out(
         connection.executemany("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?)", values)
     needed = {f for (f,) in connection.execute(f"SELECT DISTINCT file FROM given WHERE {where}").fetchall()}
     found = scans(connection, where)
-    kept = set(surviving(listing(contents), found)["path"].to_pylist())
+    kept = set(surviving(listing(contents), found).paths)
     assert needed <= kept
 
 
@@ -141,7 +144,7 @@ def test_files_without_wanted_rows_are_left_out(
         ]
         for k in range(3)
     ]
-    assert surviving(listing(contents), scans(connection, where))["path"].to_pylist() == kept
+    assert surviving(listing(contents), scans(connection, where)).paths == kept
 
 
 @pytest.mark.parametrize(
@@ -173,15 +176,40 @@ def test_a_filter_cut_at_a_line_end_counts_for_nothing() -> None:
     assert conditions(["(s = 'x", "(a = 5)", "y')"]) == []
 
 
-def test_a_number_beyond_all_types_prunes_nothing() -> None:
-    listed = listing([[{"n": 1, "s": None, "t": None, "d": None, "m": None}]])
-    assert surviving(listed, [[Condition("n", "=", (2**70,))]]).num_rows == 1
+def test_a_value_of_another_kind_prunes_nothing() -> None:
+    row = {"n": 1, "s": "a", "t": datetime(2024, 1, 1), "d": DAY, "m": 1}
+    for name in row:
+        for value in {"n": "x", "s": 1, "t": DAY, "d": datetime(1900, 1, 1), "m": "x"}[name], True, b"x", None:
+            assert surviving(listing([[row]]), [[Condition(name, "=", (value,))]]).num_rows == 1
+
+
+def test_among_many_values_those_between_the_bounds_count() -> None:
+    contents = [[{"n": n, "s": None, "t": None, "d": None, "m": None} for n in pair] for pair in ((0, 9), (20, 29))]
+    listed = listing([*contents, [{"n": None, "s": None, "t": None, "d": None, "m": None}]])
+    for values, kept in (
+        ((12, 11, 15), ["f2"]), ((40, -1), ["f2"]), ((40, 5, -1), ["f0", "f2"]), ((29, 10), ["f1", "f2"]),
+    ):  # fmt: skip
+        assert surviving(listed, [[Condition("n", "=", values)]]).paths == kept
+
+
+def test_numbers_are_compared_as_their_columns_hold_them() -> None:
+    """0.1 is another number in four bytes than in eight."""
+    for kind, value in ((pa.float32(), 0.1), (pa.float64(), 0.1)):
+        bounds = {name: pa.array([value, 0.5], kind) for name in ("min.x", "max.x")}
+        listed = files_of(pa.table({"path": ["a", "b"], **bounds}))
+        assert surviving(listed, [[Condition("x", "=", (Decimal("0.1"),))]]).paths == ["a"]
+        assert surviving(listed, [[Condition("x", "=", (2**60 + 1,))]]).num_rows == 2, "no real number is that one"
+        assert surviving(listed, [[Condition("x", ">", (Decimal(10) ** 400,))]]).num_rows == 2
+
+
+def test_bounds_of_two_columns_by_one_name_count_for_nothing() -> None:
+    """`a.b` may be a column, and a field of a struct."""
+    bounds = [pa.array(["path"]), *(pa.array([n]) for n in (1, 2, 3, 4))]
+    listed = files_of(pa.table(bounds, names=["path", "min.a.b", "min.a.b", "max.a.b", "max.a.b"]))
+    assert surviving(listed, [[Condition("a.b", "=", (9,))]]).num_rows == 1
 
 
 def test_a_scan_without_conditions_needs_all_files() -> None:
     listed = listing([[{"n": k, "s": None, "t": None, "d": None, "m": None}] for k in range(3)])
     assert surviving(listed, [[Condition("n", "=", (1,))], []]).num_rows == 3
-    assert surviving(listed, [[Condition("n", "=", (1,))], [Condition("n", "=", (2,))]])["path"].to_pylist() == [
-        "f1",
-        "f2",
-    ]
+    assert surviving(listed, [[Condition("n", "=", (1,))], [Condition("n", "=", (2,))]]).paths == ["f1", "f2"]

@@ -14,6 +14,7 @@ from tailrace.query.wildcards import fits
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tailrace.lake.listing import Files
     from tailrace.query.tables import Shown
 
 
@@ -33,34 +34,31 @@ def columns(engine: Engine, table: str) -> Result:
     """Names, types and meanings of a table's columns."""
     from tailrace.lake.sql import duckdb_type
 
-    fields = _shown(engine).columns(_known(engine, table))
+    fields = _shown(engine).columns(_known(engine, table)).arrow()
     rows = [(field.name, duckdb_type(field), _comment(field)) for field in fields]
     return _result((("column", "VARCHAR"), ("type", "VARCHAR"), ("meaning", "VARCHAR")), rows)
 
 
 def summary(engine: Engine, table: str) -> str:
     """What is in a table, in one line."""
-    import pyarrow.compute as pc
-
     name = _known(engine, table)
     seen = _shown(engine).snapshot(name)
     if seen is None or not seen.files.num_rows:
         return f"{name}: no rows"
     rows, files, size = _size(seen.files)
-    first, last = pc.min_max(seen.files["tp_date"]).as_py().values()
-    partitions = ", ".join(sorted(pc.unique(seen.files["tp_partition"]).to_pylist()))
+    days = seen.files.days
+    first, last = min(days), max(days)
+    partitions = ", ".join(sorted(set(seen.files.column("tp_partition"))))
     return f"{name}: {rows:,} rows of {partitions}, {first} to {last}, {files:,} files, {size:,} bytes"
 
 
 def definition(engine: Engine, table: str) -> str:
     """A table as SQL would make it; without a name, all that hold rows."""
-    from tailrace.lake.sql import duckdb_type
-
     names = [_known(engine, table)] if table else [row[0] for row in tables(engine).rows]
     parts = []
     for name in names:
-        fields = _shown(engine).columns(name)
-        lines = ",\n".join(f"  {quoted(field.name)} {duckdb_type(field)}" for field in fields)
+        shapes = _shown(engine).columns(name).shapes
+        lines = ",\n".join(f"  {quoted(shape.name)} {shape.type}" for shape in shapes)
         parts.append(f"CREATE TABLE {quoted(name)} (\n{lines}\n);\n")
     return "\n".join(parts)
 
@@ -80,12 +78,8 @@ def _known(engine: Engine, table: str) -> str:
     return names[asked]
 
 
-def _size(files: pa.Table | None) -> tuple[int, int, int]:
-    import pyarrow.compute as pc
-
-    if files is None or not files.num_rows:
-        return 0, 0, 0
-    return pc.sum(files["rows"]).as_py() or 0, files.num_rows, pc.sum(files["size"]).as_py() or 0
+def _size(files: Files | None) -> tuple[int, int, int]:
+    return (files.total("rows"), files.num_rows, files.total("size")) if files is not None else (0, 0, 0)
 
 
 def _comment(field: pa.Field) -> str | None:

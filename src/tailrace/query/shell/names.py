@@ -80,7 +80,7 @@ class LakeNames:
                 from tailrace.lake.quarantine import SHOWN_SCHEMA
 
                 return list(SHOWN_SCHEMA)
-            return list(shown.columns(known)) if known else []
+            return list(shown.columns(known).arrow()) if known else []
         except TailraceError:
             return []
 

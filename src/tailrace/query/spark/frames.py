@@ -18,7 +18,7 @@ def frame_of(spark: SparkSession, held: Held, window: TimeRange) -> DataFrame:
     from deltalake import Schema
     from pyspark.sql.types import StructType
 
-    schema = StructType.fromJson(json.loads(Schema.from_arrow(held.schema).to_json()))
+    schema = StructType.fromJson(json.loads(Schema.from_arrow(held.columns.arrow()).to_json()))
     if not held.paths:
         return spark.createDataFrame([], schema)
     frame = spark.read.schema(schema).parquet(*held.paths)
