@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, TypedDict
 
-from tailrace.core.table import DEFAULT_SCHEMA
+from tailrace.core.schemas import DEFAULT_SCHEMA
 
 if TYPE_CHECKING:
     from tailrace.cli.seeing import Configured

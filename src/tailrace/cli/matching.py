@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
@@ -67,5 +66,7 @@ def hint_at(name: str, known: Iterable[str], everything: str) -> str:
     guess = nearest(name, known) or holding(name, known)
     if guess:
         return f"did you mean '{guess}'?"
+    import difflib  # only mistakes need it
+
     some = ", ".join(difflib.get_close_matches(name, known, n=3, cutoff=0.3))
     return f"nearest: {some}; `{everything}` shows all" if some else f"`{everything}` shows all"

@@ -77,7 +77,7 @@ def _snapshot(context: Context, config: Config, row: Row) -> Refreshed | None:
 def _known(config: Config) -> dict[str, Row]:
     from tailrace.cli.describe import with_defaults
     from tailrace.config.declare import SCHEMA
-    from tailrace.core.table import DEFAULT_SCHEMA
+    from tailrace.core.schemas import DEFAULT_SCHEMA
 
     rows: dict[str, Row] = {
         DEFAULT_SCHEMA: {"name": DEFAULT_SCHEMA, **with_defaults({}, SCHEMA), "where": None},

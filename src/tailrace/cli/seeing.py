@@ -138,13 +138,13 @@ def scope_of(
 
 def is_default(schema: str) -> bool:
     """Is it the schema that needs no configuration?"""
-    from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
+    from tailrace.core.schemas import DEFAULT_SCHEMA, SCHEMA_ALIAS
 
     return schema.lower() in (DEFAULT_SCHEMA, SCHEMA_ALIAS)
 
 
 def _schema(configured: Configured, name: str) -> str:
-    from tailrace.core.table import DEFAULT_SCHEMA
+    from tailrace.core.schemas import DEFAULT_SCHEMA
 
     names = () if is_default(name) else (schema.name for schema in configured.schemas())
     known = {n.lower(): n for n in (DEFAULT_SCHEMA, *names)}
@@ -153,7 +153,7 @@ def _schema(configured: Configured, name: str) -> str:
 
 def _table(lake: Lake, configured: Configured, name: str) -> str:
     from tailrace.core.registry import ALIASES
-    from tailrace.lake.snapshot import tables
+    from tailrace.lake.stored import tables
 
     names = (*configured.tables(), *tables(lake))
     known = {n.lower(): n for n in names} | ALIASES
@@ -161,9 +161,9 @@ def _table(lake: Lake, configured: Configured, name: str) -> str:
 
 
 def _known(noun: str, name: str, known: Mapping[str, str]) -> str:
-    from tailrace.cli.matching import hint_at
-
     if name.lower() not in known:
+        from tailrace.cli.matching import hint_at
+
         hint = hint_at(name, known.values(), f"tailrace {noun} list")
         raise UsageError(f"there is no {noun} {name}", code=f"usage.unknown-{noun}", hint=hint)
     return known[name.lower()]
@@ -171,12 +171,11 @@ def _known(noun: str, name: str, known: Mapping[str, str]) -> str:
 
 def _require_partitions(lake: Lake, configured: Configured, selectors: Iterable[str]) -> None:
     """A selector that fits nothing is a slip of the pen."""
-    from tailrace.cli.matching import hint_at
-    from tailrace.query.filters import Scope
-
     if not selectors:
         return
+    from tailrace.cli.matching import hint_at
     from tailrace.lake.intents import partitions
+    from tailrace.query.filters import Scope
 
     declared = [(p.table, p.name) for p in configured.config.partitions] if configured.config else []
     known = {*partitions(lake), *declared}

@@ -15,11 +15,12 @@ import click
 from tailrace.cli.layers import config_layers, may_have_remote_tiers, may_move_lake
 from tailrace.cli.options import Context
 from tailrace.cli.redact import remember
-from tailrace.core import ConfigError, Table
+from tailrace.core.errors import ConfigError
 from tailrace.core.registry import find_table, packaged_tables, table_names
 
 if TYPE_CHECKING:
     from tailrace.config import Config
+    from tailrace.core import Table
     from tailrace.lake.paths import Lake, Tier
     from tailrace.pipeline.options import SessionOptions
 

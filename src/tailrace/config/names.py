@@ -11,7 +11,7 @@ from tailrace.config.model import OtherBlock, TableSpec
 from tailrace.config.places import Report, Where, meant
 from tailrace.config.values import Reference
 from tailrace.core import plugins, registry
-from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
+from tailrace.core.schemas import DEFAULT_SCHEMA, SCHEMA_ALIAS
 
 FOLDED = "SQL does not tell upper case from lower"
 LONGEST_TABLE = 200

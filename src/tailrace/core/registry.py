@@ -9,10 +9,13 @@ import re
 from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
+from typing import TYPE_CHECKING
 
 from tailrace.core import plugins
 from tailrace.core.errors import ConfigError
-from tailrace.core.table import Table
+
+if TYPE_CHECKING:
+    from tailrace.core.table import Table
 
 ALIASES = {"aws_cloudtrail": "aws_cloudtrail_log", "aws_flowlog": "aws_vpc_flow_log"}
 
@@ -89,6 +92,8 @@ def packaged_tables() -> dict[str, Table]:
 
 
 def _packaged(offer: plugins.Offer) -> Table:
+    from tailrace.core.table import Table
+
     table = offer.load("TABLE").TABLE
     if not isinstance(table, Table) or table.name != offer.name:
         raise offer.broken(f"TABLE of {offer.module} is no table of that name")

@@ -76,10 +76,6 @@ class Table:
         return next((c for c in self.columns if c.name == name), None)
 
 
-DEFAULT_SCHEMA = "tailrace"
-"The schema that holds everything and needs no prefix."
-SCHEMA_ALIAS = "tailpipe"
-"The same, as queries written for Tailpipe call it."
 TP_COLUMNS: tuple[Column, ...] = (
     col("tp_id", doc="Identity of the row: a hash of its artifact plus its position in it.", unique=True),
     col("tp_timestamp", "timestamp", doc="When the event happened, UTC."),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from tailrace.core.errors import LakeError, UsageError
-from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
+from tailrace.core.schemas import DEFAULT_SCHEMA, SCHEMA_ALIAS
 from tailrace.core.written import is_special, target_of
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies

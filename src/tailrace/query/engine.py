@@ -12,7 +12,7 @@ import duckdb
 
 from tailrace.core.errors import LakeError, QueryError
 from tailrace.core.registry import holding, nearest
-from tailrace.core.table import DEFAULT_SCHEMA
+from tailrace.core.schemas import DEFAULT_SCHEMA
 from tailrace.lake.quoting import quoted
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, readable_of

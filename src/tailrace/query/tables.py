@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import LakeError, UsageError
-from tailrace.core.table import DEFAULT_SCHEMA
+from tailrace.core.schemas import DEFAULT_SCHEMA
 from tailrace.query.filters import Schema, Scope
 
 if TYPE_CHECKING:

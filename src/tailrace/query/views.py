@@ -11,7 +11,7 @@ import duckdb
 
 from tailrace.core.errors import LakeError
 from tailrace.core.registry import ALIASES
-from tailrace.core.table import DEFAULT_SCHEMA, SCHEMA_ALIAS
+from tailrace.core.schemas import DEFAULT_SCHEMA, SCHEMA_ALIAS
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
 from tailrace.query.beside import Beside
