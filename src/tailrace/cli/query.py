@@ -55,6 +55,9 @@ def command(context: Context, texts: tuple[str, ...], output: str | None, out: P
     of DuckDB. Spark runs the same SQL where it is asked for, or where more is to be read than DuckDB's memory holds;
     otherwise no JVM is started.
     """
+    from tailrace.query.opening import begin
+
+    begin()  # and meanwhile:
     from tailrace.cli.asking import engine_of, parameters_from, sql_of
 
     if not texts and sys.stdin.isatty():

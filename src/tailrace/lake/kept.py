@@ -16,11 +16,10 @@ import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from tailrace.core.directories import cache_directory
@@ -38,8 +37,7 @@ Placed = tuple[int, int, int, str]
 "Where a part begins, its bytes, their sum, and what they are."
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(NamedTuple):
     """Bytes, and what they are."""
 
     kind: str

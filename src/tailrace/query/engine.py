@@ -18,9 +18,10 @@ from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, readable_of
 from tailrace.query.local import Announce, LocalFiles
 from tailrace.query.networks import register, without_inet
+from tailrace.query.opening import opened
 from tailrace.query.parameters import with_values
 from tailrace.query.permission import Permission
-from tailrace.query.plan import opened, planner
+from tailrace.query.plan import planner
 from tailrace.query.statement import Statement, with_now
 from tailrace.query.tables import Tables
 from tailrace.query.views import Views

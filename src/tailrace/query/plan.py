@@ -12,6 +12,7 @@ import duckdb
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query.conditions import Condition, conditions, scans_of
 from tailrace.query.limits import Limits, confine
+from tailrace.query.opening import opened
 from tailrace.query.settings import adapt
 
 if TYPE_CHECKING:
@@ -85,16 +86,4 @@ def planner(schema: str, limits: Limits) -> duckdb.DuckDBPyConnection:
     connection.execute(f"SET disabled_optimizers = '{_LEFT_OUT}'")
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.{quoted(schema)}")
     confine(connection, limits)
-    return connection
-
-
-def opened() -> duckdb.DuckDBPyConnection:
-    """An empty database whose times are UTC."""
-    connection = duckdb.connect()
-    # Of all its cursors: what a statement means is asked through another one than what it answers.
-    connection.execute("SET GLOBAL TimeZone = 'UTC'")
-    # To a Python without a file, such as `python -c`, it would draw between the rows of an answer.
-    connection.execute("SET enable_progress_bar = false")
-    # Times are stored without zone and mean UTC: `now()` has to be of the same kind to be compared with them.
-    connection.execute("CREATE MACRO now() AS (get_current_timestamp() AT TIME ZONE 'UTC')")
     return connection

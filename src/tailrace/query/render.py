@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -263,4 +262,6 @@ def width(text: str) -> int:
     """Columns a terminal needs for a text."""
     if text.isascii():
         return len(text)
+    import unicodedata  # most texts need none
+
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)

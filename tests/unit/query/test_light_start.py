@@ -76,7 +76,7 @@ def test_a_configuration_that_declares_nothing_is_not_parsed(tmp_path: Path) -> 
 def test_nothing_is_drawn_between_rows() -> None:
     """DuckDB takes a Python that runs no file for somebody at a terminal."""
     program = """
-from tailrace.query.plan import opened
+from tailrace.query.opening import opened
 print(opened().execute("SELECT current_setting('enable_progress_bar')").fetchall())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
