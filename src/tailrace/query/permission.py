@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tailrace.core.directories import cache_directory
 from tailrace.core.errors import QueryError
 from tailrace.lake.table_place import links
 from tailrace.query.limits import Limits
+from tailrace.query.path_spellings import path_of, paths_in
 from tailrace.query.tokens import Token, tokens
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ _DIRECTORIES = frozenset({"temp_directory", "secret_directory", "home_directory"
 "Settings that name a directory in which DuckDB writes."
 _ATTACH = frozenset({"attach", "database", "if", "not", "exists", "or", "replace"})
 _SETTINGS = frozenset({"SET", "PRAGMA", "CALL"})
+_WILD = frozenset("*?[")
 _LOGGING = "enable_logging"
 "A function that changes settings, wherever it is called."
 
@@ -108,9 +111,9 @@ class Permission:
                 raise _refused(f"a sandbox only looks at tables: {name} reads other things", hint)
             if _is_unread(token) and before is not None and before.word in _NAMING:
                 raise _refused("a sandbox looks at tables by their names, not by texts", hint)
-            # DuckDB may open the lake's files, and would by their paths too: rows that options leave out are in them.
-            if token.is_quoted and self._is_kept(_path(token)):
-                raise _refused("a sandbox looks at tables by their names, not at the lake's files", hint)
+        # DuckDB may open the lake's files, and would by their paths too: rows that options leave out are in them.
+        if any(map(self._is_kept, paths_in(found))):
+            raise _refused("a sandbox looks at tables by their names, not at the lake's files", hint)
 
     # Elsewhere
 
@@ -125,7 +128,7 @@ class Permission:
         if sign.text.lower() not in ("=", "to") or not value.is_quoted or value.text[0] not in "'\"":
             raise _refused("a directory has to be named by a text in quotes", "write 'DIRECTORY' in its place")
         if value.content:
-            self.require_outside(_path(value))
+            self.require_outside(path_of(value.content))
 
     def _require_attachable(self, found: Sequence[Token]) -> None:
         target = next((token for token in found if token.word not in _ATTACH), None)
@@ -140,7 +143,7 @@ class Permission:
         """A file that is named, or in a directory that is; never one of the lake's."""
         if target is None or not target.is_quoted or target.text[0] not in "'\"":
             raise _refused("what is written has to be named by a text in quotes", "write 'FILE' in its place")
-        path = os.path.realpath(_path(target))
+        path = os.path.realpath(path_of(target.content))
         if self._is_kept(path):
             raise _refused(f"{target.content} belongs to the lake, which no SQL changes", "choose another place")
         if not any(path == allowed or path.startswith(allowed + os.sep) for allowed in self.writable):
@@ -148,7 +151,7 @@ class Permission:
             raise _refused(f"SQL may not write {target.content}", f"{hint}, {otherwise}" if otherwise else hint)
 
     def _is_kept(self, path: str) -> bool:
-        if os.sep not in path and not os.path.exists(path):
+        if os.sep not in path and _WILD.isdisjoint(path) and not os.path.exists(path):
             return False
         real = os.path.realpath(path)
         return any(real == directory or real.startswith(directory + os.sep) for directory in self.kept)
@@ -159,7 +162,9 @@ def kept_of(lake: Lake) -> list[str]:
     elsewhere = [str(root) for root in (lake.data_root, lake.meta_root) if root.is_local]
     tiers = [str(tier.place) for tier in lake.tiers if tier.place.is_local]
     own = (f"{lake.home}/{part}" for part in ("data", "meta", "snapshots", "config"))
-    return [*own, *elsewhere, *tiers, *_linked(lake)]
+    # Files of a lake in an object store, those of other queries too.
+    fetched = str(cache_directory() / "lake")
+    return [*own, fetched, *elsewhere, *tiers, *_linked(lake)]
 
 
 def _linked(lake: Lake) -> Iterator[str]:
@@ -209,12 +214,6 @@ def _is_kept_secret(found: Sequence[Token]) -> bool:
 def _name(token: Token) -> str:
     """As DuckDB compares names; a text may stand for one."""
     return token.word or token.content.lower()
-
-
-def _path(token: Token) -> str:
-    """As DuckDB reads it: `file:/a`, `file:///a` and `file://localhost/a` are `/a`."""
-    text = re.sub(r"^file:(?://(?:localhost(?=/))?)?", "", token.content)
-    return os.path.expanduser(text)
 
 
 def _is_unread(token: Token) -> bool:

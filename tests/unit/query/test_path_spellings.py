@@ -42,6 +42,46 @@ def test_a_sandbox_does_not_read_files_of_the_lake(filled: World, sql: str) -> N
         answer(engine(filled, limits=Limits(sandboxed=True)), sql.format(file))
 
 
+def refused(filled: World, sql: str) -> bool:
+    """Is it ours to refuse, and not that DuckDB finds no such file?"""
+    with pytest.raises(QueryError) as told:
+        answer(engine(filled, limits=Limits(sandboxed=True)), sql)
+    return "by their names" in str(told.value)
+
+
+def test_names_of_several_parts_are_paths(tmp_path: Path) -> None:
+    """Of a table that it does not know DuckDB opens the file; `~/.tailrace` has a dot in its path."""
+    filled = made_in(tmp_path / ".hidden")
+    file = glob.glob(f"{filled.lake.data_root}/tp_table=hits/**/*.parquet", recursive=True)[0]
+    before, after = file.removesuffix(".parquet").split("/.hidden/")
+    for name in (
+        f'"{before}/"."hidden/{after}"."parquet"',
+        f'"{before}/" . /* so */ "hidden/{after}".parquet',
+        f'"{before}/"."hidden/{after}.parquet"',
+        f'"file:{before}/"."hidden/{after}.parquet"',
+        f'"{before}/.hidden/{after}".parquet',
+    ):
+        assert refused(filled, f"select count(*) from {name}"), name
+        assert refused(filled, f"with x as (from {name}) select 1 from hits, x"), name
+    with_alias = 'select h."n", tailrace.hits.account from tailrace."hits" h, hits where h.n = 0 limit 0'
+    assert answer(engine(filled, limits=Limits(sandboxed=True)), with_alias) == []
+
+
+def test_from_within_the_lake_no_file_is_read_either(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = Path(glob.glob(f"{filled.lake.data_root}/tp_table=hits/**/*.parquet", recursive=True)[0])
+    monkeypatch.chdir(file.parent)
+    for name in (f"'{file.name}'", f'"{file.stem}".parquet', "'*.parquet'", '"*".parquet', "'[0-9]*.parquet'", '"?*"'):
+        assert refused(filled, f"select count(*) from {name}"), name
+
+
+def test_what_was_fetched_for_others_is_the_lake_too(
+    filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sandbox over a lake in an object store may open files in the cache directory."""
+    monkeypatch.setenv("TAILRACE_CACHE_DIR", str(tmp_path / "cache"))
+    assert refused(filled, f"select count(*) from '{tmp_path}/cache/lake/sessions/*/*.parquet'")
+
+
 def test_texts_of_any_kind_are_values_in_a_sandbox(filled: World) -> None:
     sql = "select $$a/b$$, E'c', 'x' is distinct from $$x$$"
     assert answer(engine(filled, limits=Limits(sandboxed=True)), sql) == [("a/b", "c", False)]
