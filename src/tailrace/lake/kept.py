@@ -37,6 +37,12 @@ Placed = tuple[int, int, int, str]
 "Where a part begins, its bytes, their sum, and what they are."
 
 
+class KeptDamaged(LakeError):
+    """A file that looked whole and is not. It is deleted: whoever asks again reads the log."""
+
+    code = "lake.cache"
+
+
 class Part(NamedTuple):
     """Bytes, and what they are."""
 
@@ -84,12 +90,12 @@ class Kept:
         found.frombytes(self.read(name))
         return found.tolist()
 
-    def damaged(self) -> LakeError:
-        """The error for a file that looked whole and is not; it is deleted."""
+    def damaged(self) -> KeptDamaged:
+        """The error to be raised, after which there is no such file."""
         with suppress(OSError):
             os.unlink(self.path)
         hint = "ask again: it has been deleted, and is made anew"
-        return LakeError("what was kept of a table is damaged", code="lake.cache", where=str(self.path), hint=hint)
+        return KeptDamaged("what was kept of a table is damaged", where=str(self.path), hint=hint)
 
 
 class Texts(Sequence[str]):

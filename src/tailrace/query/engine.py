@@ -13,6 +13,7 @@ import duckdb
 from tailrace.core.errors import LakeError, QueryError
 from tailrace.core.registry import holding, nearest
 from tailrace.core.schemas import DEFAULT_SCHEMA
+from tailrace.lake.kept import KeptDamaged
 from tailrace.lake.quoting import quoted
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, readable_of
@@ -131,7 +132,7 @@ class Engine:
         clock = self._clock()
         with self._explained():
             with clock.counted() as proceed:
-                self.views.make(statement, proceed)
+                self._make_views(statement, proceed)
             text = self._prepared(statement, clock)
             # A cursor would gather all rows before it has the first of them for Arrow; a relation does not.
             if as_arrow and statement.selects:
@@ -143,6 +144,14 @@ class Engine:
             if statement.moves:
                 self.views.stay_in_path()
             return Result(*_columns(described), _rows(cursor, clock), clock, lambda: _batches(cursor, clock))
+
+    def _make_views(self, statement: Statement, proceed: Callable[[], None]) -> None:
+        """Where what was kept of a table turns out to be damaged, its log is read."""
+        try:
+            self.views.make(statement, proceed)
+        except KeptDamaged:
+            self.refresh()
+            self.views.make(statement, proceed)
 
     def _rows_later(self, text: str, clock: Clock) -> Iterator[tuple[Any, ...]]:
         with self._explained():

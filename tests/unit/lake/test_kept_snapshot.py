@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from smalllake import made_in
+from smalllake import answer, made_in
 from world import World
 
 from tailrace.core.errors import LakeError
@@ -22,6 +22,7 @@ from tailrace.lake.arrow_listing import files_of, listing_of, parts_of
 from tailrace.lake.kept import Kept, Part, keep, numbers
 from tailrace.lake.listing import Listing
 from tailrace.lake.snapshot import snapshot
+from tailrace.query.engine import Engine
 
 
 @pytest.fixture
@@ -103,6 +104,9 @@ def test_what_looks_whole_and_is_not_is_told_once(world: World, tmp_path: Path) 
         values(kept.kept_snapshot(world.lake, "hits"))
     assert told.value.code == "lake.cache"
     assert same(world)
+    path.write_bytes(head + line + bytes(len(content)))
+    made, sql = Engine(world.lake), "select n from hits where tp_timestamp < '2024-03-29 01:00:00' and n < 3"
+    assert answer(made, sql) == [(0,)], "a query reads the log"
 
 
 def test_values_of_all_kinds_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
