@@ -16,7 +16,7 @@ from tailrace.core.schemas import DEFAULT_SCHEMA
 from tailrace.lake.kept import KeptDamaged
 from tailrace.lake.quoting import quoted
 from tailrace.query.filters import Schema, Scope
-from tailrace.query.limits import Clock, Limits, confine, readable_of
+from tailrace.query.limits import Clock, Limits, confine, hide, readable_of
 from tailrace.query.local import Announce, LocalFiles
 from tailrace.query.networks import register, without_inet
 from tailrace.query.opening import opened
@@ -82,6 +82,7 @@ class Engine:
         self.has_networks = False
         if self.limits.sandboxed:
             self.views.planner = planner(self.tables.scope.schema, self.limits)
+            hide(self.connection, {self.tables.scope.schema, "main"})
         confine(self.connection, self.limits, readable_of(lake, tiers()) if self.limits.sandboxed else ())
 
     @property

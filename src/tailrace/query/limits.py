@@ -14,7 +14,7 @@ import duckdb
 
 from tailrace.core.directories import cache_directory
 from tailrace.core.errors import QueryError, UsageError
-from tailrace.lake.quoting import literal
+from tailrace.lake.quoting import literal, quoted
 from tailrace.lake.table_place import links
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ SPILL = 10
 "How many times its memory a query may put on disk meanwhile."
 _AGAIN = 0.05
 "Seconds between two attempts to stop a statement: one that has not begun yet does not heed the first."
+BY_TEXT = ("histogram", "histogram_values")
+"Table macros of DuckDB's own that look at the table, or file, whose name is their first argument."
+_PARAMETERS = "source, col_name, bin_count := 10, technique := NULL"
 _PATIENCE = 10.0
 "Seconds; what DuckDB does within one step cannot be stopped."
 T = TypeVar("T")
@@ -72,6 +75,18 @@ def confine(connection: duckdb.DuckDBPyConnection, limits: Limits, readable: Seq
         connection.execute(f"SET allowed_directories = [{allowed}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
+
+
+def hide(connection: duckdb.DuckDBPyConnection, schemas: Iterable[str]) -> None:
+    """In a sandbox, what looks at tables whose names are values: of those functions one is called as an aggregate is.
+
+    They are hidden behind others of the same names; with the prefix of DuckDB's own catalog they are refused.
+    """
+    told = literal("a sandbox looks at tables by their names, not by texts")
+    for schema in schemas:
+        for name in BY_TEXT:
+            called = f"memory.{quoted(schema)}.{name}"
+            connection.execute(f"CREATE OR REPLACE MACRO {called}({_PARAMETERS}) AS TABLE SELECT error({told})")
 
 
 def _confine_memory(connection: duckdb.DuckDBPyConnection, memory: str) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tailrace.core.directories import cache_directory
 from tailrace.core.errors import QueryError
 from tailrace.lake.table_place import links
-from tailrace.query.limits import Limits
+from tailrace.query.limits import BY_TEXT, Limits
 from tailrace.query.path_spellings import path_of, paths_in
 from tailrace.query.tokens import Token, tokens
 
@@ -109,6 +109,8 @@ class Permission:
             name = token.word or (token.content.lower() if token.text.startswith('"') else "")
             if after is not None and after.text == "(" and _READERS.fullmatch(name):
                 raise _refused(f"a sandbox only looks at tables: {name} reads other things", hint)
+            if name in BY_TEXT and before is not None and before.text == ".":
+                raise _refused(f"a sandbox looks at tables by their names: {name} has to stand without a prefix", hint)
             if _is_unread(token) and before is not None and before.word in _NAMING:
                 raise _refused("a sandbox looks at tables by their names, not by texts", hint)
         # DuckDB may open the lake's files, and would by their paths too: rows that options leave out are in them.

@@ -67,6 +67,25 @@ def test_names_of_several_parts_are_paths(tmp_path: Path) -> None:
     assert answer(engine(filled, limits=Limits(sandboxed=True)), with_alias) == []
 
 
+@pytest.mark.parametrize(
+    "prefix", ["", "main.", "memory.main.", "tailrace.", "system.main.", "system.", '"System".', "pg_catalog."]
+)
+@pytest.mark.parametrize("function", ["histogram", "histogram_values"])
+def test_no_table_is_named_by_a_value(filled: World, prefix: str, function: str) -> None:
+    """DuckDB has functions that run `query_table` on their argument, which may be computed."""
+    file = glob.glob(f"{filled.lake.data_root}/tp_table=hits/**/*.parquet", recursive=True)[0]
+    named = f"'{file[:9]}' || '{file[9:]}'"
+    for call in (f"{function}({named}, n)", f"{function}({named}, n, bin_count := 3)"):
+        with pytest.raises(QueryError, match=r"by their names|not in the catalog|does not exist"):
+            answer(engine(filled, limits=Limits(sandboxed=True)), f"from {prefix}{call}")
+    assert answer(engine(filled), f"select count(*) > 0 from {function}({named}, n)") == [(True,)]
+
+
+def test_a_histogram_of_a_column_may_be_asked_for(filled: World) -> None:
+    sql = "select histogram(n % 2) from hits"
+    assert answer(engine(filled, limits=Limits(sandboxed=True)), sql) == [({0: 36, 1: 36},)]
+
+
 def test_from_within_the_lake_no_file_is_read_either(filled: World, monkeypatch: pytest.MonkeyPatch) -> None:
     file = Path(glob.glob(f"{filled.lake.data_root}/tp_table=hits/**/*.parquet", recursive=True)[0])
     monkeypatch.chdir(file.parent)
