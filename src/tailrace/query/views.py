@@ -227,7 +227,7 @@ class Views:
             from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE, not_mounted
 
             seen = self.schemas[key[0]].snapshot(table)
-            names = [] if seen is None else (seen.files if files is None else files)["path"].to_pylist()
+            names = [] if seen is None else (seen.files if files is None else files).paths
             if seen is not None and (why := not_mounted(seen.root, names)) is not None:
                 raise why from None
             raise LakeError(str(error).splitlines()[0], code=DAMAGED_FILE, hint=COLLECT_AGAIN) from None
