@@ -14,7 +14,7 @@ from samplereference import Floats, lognormal, sample, uniforms
 
 from tailrace.core.errors import QueryError
 from tailrace.windows.sampling import Sampling
-from tailrace.windows.sql import rewritten, window_values
+from tailrace.windows.sql import Prepared, rewritten, window_values
 
 GROUPED = """select _part_id, weighted_reservoir_sample(STRUCT(id, w), {sample_size}) as sampled
 from items group by _part_id order by _part_id"""
@@ -51,6 +51,24 @@ def estimates(count: int, size: int, seeds: int, weights: Floats, rank: str = "p
 
 def z_score(found: Floats, truth: float) -> float:
     return float((found.mean() - truth) / (found.std(ddof=1) / math.sqrt(len(found))))
+
+
+def test_a16_partitions_that_are_known_draw_what_others_draw() -> None:
+    """Salts are written out for some partitions and computed for the rest: those with odd names, and those beyond."""
+    table = items(300, 3, lognormal(300))
+    names = pa.array(["one", "it's \\ odd", "three"]).take(table["_part_id"].cast(pa.int64()))
+    table = table.set_column(0, "_part_id", names)
+    expected = run(table, GROUPED, 12)
+    for part, drawn in expected:
+        told = {one["value"]["id"]: one["adjusted_weight"] for one in drawn}
+        assert told == sample(np.arange(300), lognormal(300), 12, part)
+    for parts in (("one",), ("three", "it's \\ odd", "none"), tuple(map(str, range(100)))):
+        assert run(table, GROUPED, 12, Sampling(parts=parts)) == expected
+    prepared = Prepared(GROUPED, "duckdb", 12, Sampling())
+    for parts in ((), ("one", "three"), ("it's \\ odd",)):
+        with duckdb.connect() as connection:
+            connection.register("items", table)
+            assert connection.sql(prepared.text(0, 1, parts)).fetchall() == expected
 
 
 def test_a28_size_weights_and_form_of_a_sample() -> None:

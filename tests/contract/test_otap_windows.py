@@ -8,11 +8,12 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from otaptables import START, simple, write
+from otaptables import START, simple, tables_of, write
 from otlprequests import Request, Told, told_by_request
 from upstreamfiles import Exporter
 from windowqueries import SAMPLED
@@ -31,6 +32,7 @@ from tailrace.windows.schema import ATTRIBUTES
 from tailrace.windows.sources import Reader, Source
 from tailrace.windows.spec import Temporal
 from tailrace.windows.state import State
+from tailrace.windows.writer import OtapWriter
 
 SECOND = 1_000_000_000
 
@@ -83,6 +85,44 @@ def test_a05_logs_without_a_time(tmp_path: Path) -> None:
     (dropped).mkdir()
     (dropped / "in").symlink_to(tmp_path / "in")
     assert run(dropped, keep_undated=False).state.windows == 2
+
+
+@pytest.mark.parametrize("absent", [False, True])
+def test_a05_a_time_that_another_writer_leaves_out(absent: bool, tmp_path: Path) -> None:
+    """Null counts as zero does: logs have the time at which they were observed, in the catalog as in the window."""
+    request = simple("shop", ["a", "b"])
+    for record in request[0]["scopes"][0]["records"]:
+        record |= {"time": 0, "observed": START + 3 * MINUTE}
+    write(tmp_path / "in", request, simple("shop", ["c"]))
+    (file,) = (tmp_path / "in" / "logs").rglob("*.parquet")
+    parquet = pq.ParquetFile(file)
+    rows, metadata = parquet.read(), parquet.metadata.metadata
+    place = rows.schema.get_field_index("time_unix_nano")
+    times = rows["time_unix_nano"]
+    without = pc.if_else(pc.equal(times.cast(pa.int64()), 0), pa.scalar(None, times.type), times)
+    kept = rows.set_column(place, "time_unix_nano", without)
+    if absent:
+        kept = rows.slice(0, 2).drop_columns(["time_unix_nano"])
+    pq.write_table(kept.replace_schema_metadata({b"otap.ids": metadata[b"otap.ids"]}), file)
+    found = run(tmp_path)
+    assert found.state.undated == 0
+    assert told(tmp_path) == all_of([request] if absent else [request, simple("shop", ["c"])])
+    last = found.state.last
+    assert last is not None
+    starts = [done.start for done in last.windows if done.selected]
+    assert starts == ([START + 3 * MINUTE] if absent else [START, START + 3 * MINUTE])
+
+
+def test_a10_attributes_are_found_where_ids_need_the_32nd_bit(tmp_path: Path) -> None:
+    """Footers tell such ids with a sign, and files may hold some on either side of it."""
+    requests = [simple("shop", ["x"] * 3, time=START + n * MINUTE) for n in range(4)]
+    with OtapWriter(LocalPlace(str(tmp_path / "in")), rows_per_file=6) as writer:
+        writer._next_id = 2**31 - 4
+        for request in requests:
+            writer.write(tables_of(request))
+    assert len(list((tmp_path / "in" / "log_attrs").rglob("*.parquet"))) == 2
+    assert run(tmp_path).state.windows == 4
+    assert told(tmp_path) == all_of(requests)
 
 
 def test_a09_a_file_is_opened_once_and_windows_read_their_own(tmp_path: Path) -> None:
@@ -248,8 +288,6 @@ def test_a36_numbers_of_every_window(tmp_path: Path) -> None:
 
 
 def test_upstream_files_may_have_to_be_certain(tmp_path: Path) -> None:
-    from otaptables import tables_of
-
     exporter = Exporter(tmp_path / "in", "core-0")
     exporter.export(tables_of(simple("shop", ["a"], attributes=False)))
     exporter.flush()

@@ -171,6 +171,8 @@ def test_a16_a33_every_partitioning_draws_the_same(
             spark.conf.set(name, value)
         spark.createDataFrame(shuffled).repartition(min(partitions, 7)).createOrReplaceTempView("sampled_items")
         found = drawn(spark.sql(rewritten(SAMPLING, "spark", {})).toArrow().to_pylist())
+        known = rewritten(SAMPLING, "spark", {}, Sampling(parts=("part 0",)))
+        assert drawn(spark.sql(known).toArrow().to_pylist()) == found
     finally:
         for name, value in before.items():
             spark.conf.set(name, str(value))

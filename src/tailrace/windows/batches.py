@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +16,10 @@ from tailrace.windows.schema import ATTRS, LOGS, RESOURCE, SCOPE, Tables
 
 LARGEST_BATCH = 65_535
 "Logs, and ids of any kind, in one batch of OTAP."
+_WORTH, _PIECES = 32_768, 4
+"From so many logs on the number of batches is a multiple of this, so that several can be written at a time."
+T = TypeVar("T")
+R = TypeVar("R")
 Ids = npt.NDArray[np.int64]
 _NONE = -1
 
@@ -26,6 +33,32 @@ def batches(tables: Tables, limit: int = LARGEST_BATCH) -> Iterator[Tables]:
     for start in range(0, len(order), limit):
         logs = tables.logs.take(pa.array(order[start : start + limit]))
         yield _dense(logs, by_parent, of_resources, of_scopes)
+
+
+def even(count: int, limit: int) -> int:
+    """The size of batches of which none is larger than `limit`, and none much smaller than the others.
+
+    It is the same on every machine: so are results.
+    """
+    if count < _WORTH:
+        return limit
+    batches = -(-count // limit)
+    return -(-count // (-(-batches // _PIECES) * _PIECES))
+
+
+def in_order(make: Callable[[T], R], things: Iterable[T], threads: int = 1) -> Iterator[R]:
+    """What is made of each, by several threads; not more than those are waited for, whatever there is to make."""
+    if threads == 1:
+        yield from map(make, things)
+        return
+    with ThreadPoolExecutor(threads, "window-batches") as pool:
+        waiting: deque[Future[R]] = deque()
+        for thing in things:
+            waiting.append(pool.submit(make, thing))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
 class _ByParent:

@@ -20,15 +20,17 @@ import pyarrow as pa
 
 from tailrace.core.errors import DataError
 from tailrace.lake.place import LocalPlace
-from tailrace.windows.batches import filled
 from tailrace.windows.files import OtapFile, damage_told, directory, list_partition, opened, partitions
 from tailrace.windows.footers import NOTHING, Footer, Range, footer_of
-from tailrace.windows.schema import ATTRIBUTES, UNPARTITIONED
+from tailrace.windows.reading import effective_times
+from tailrace.windows.schema import ATTRIBUTES, LOGS, UNPARTITIONED, fitted
 from tailrace.windows.sources import Source
 from tailrace.windows.spec import WindowSpec
 
-_TIMES = ("time_unix_nano", "observed_time_unix_nano")
+_TIMES = pa.schema([LOGS.field(name) for name in ("time_unix_nano", "observed_time_unix_nano")])
 _NAME = "files.db"
+_VERSION = 2
+"Of what is kept: one that was made by other rules begins anew."
 _STEADY = 2_000_000_000
 "Nanoseconds after which a directory's time tells of every change before it."
 _ANY = (0, 2**62)
@@ -190,17 +192,14 @@ class Catalog:
         with opened(self._spec.base, file) as parquet, damage_told(self._spec.base, file):
             footer = footer_of(parquet.metadata, file.table)
             if file.table == "logs":
-                held = [name for name in _TIMES if name in parquet.schema_arrow.names]
+                held = [name for name in _TIMES.names if name in parquet.schema_arrow.names]
                 starts = self._starts(file, parquet.read(columns=held, use_threads=False))
         ranges = _ranges(footer, logs=file.table == "logs")
         row = (file.name, file.table, file.part_id, footer.ours, *(end for held in ranges for end in held))
         return row, [(file.name, start, logs) for start, logs in starts.items()]
 
     def _starts(self, file: OtapFile, table: pa.Table) -> dict[int, int]:
-        columns = [filled(column.cast(pa.int64())) for column in table.columns]
-        times = np.where(columns[0] == 0, columns[-1], columns[0])
-        undated = file.created_ms * 1_000_000 if self._spec.keep_undated else -1
-        times = np.where(times <= 0, undated, times)
+        times, _ = effective_times(fitted(table, _TIMES), file.created_ms, self._spec.keep_undated)
         size = self._spec.temporal.granularity
         starts, counts = np.unique(times[times >= 0] // size * size, return_counts=True)
         return dict(zip(starts.tolist(), counts.tolist(), strict=True))
@@ -208,7 +207,7 @@ class Catalog:
     def _open(self) -> sqlite3.Connection:
         """What was kept under other settings, or is damaged, begins anew."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        meant = repr((str(self._spec.base), self._spec.temporal.granularity, self._spec.keep_undated))
+        meant = repr((_VERSION, str(self._spec.base), self._spec.temporal.granularity, self._spec.keep_undated))
         for attempt in (1, 2):
             database = sqlite3.connect(self._path)
             try:

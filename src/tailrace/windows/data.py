@@ -12,8 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.windows.batches import filled, struct_ids
-from tailrace.windows.reading import Ids, Part, effective_times
-from tailrace.windows.schema import ATTRS, LOGS, RESOURCE, SCOPE, Tables
+from tailrace.windows.finding import Ids, places
+from tailrace.windows.reading import Part, effective_times
+from tailrace.windows.schema import ATTRS, LOGS, PART_ID, RESOURCE, SCOPE, Tables
+from tailrace.windows.views import TIMESTAMP
 
 _FILE_BITS, ROW_BITS = 35, 28
 
@@ -76,10 +78,10 @@ class _Gathered:
         logs = part.tables.logs
         own = filled(logs["id"])
         ids = np.where(own < 0, synthetic_ids(part.file.name, part.rows), own)[inside]
-        chosen = logs.filter(pa.array(inside))
+        chosen = _rows_of(logs, inside)
         self.unresolved += int((struct_ids(chosen, "resource") < 0).sum()) if part.unresolved else 0
         self._add_logs(part.part_id, chosen, ids, own[inside], times[inside])
-        self._add_attributes("log_attrs", part, own[inside], self._rows + np.arange(len(ids)))
+        self._add_attributes("log_attrs", part, own[inside], self._rows + np.arange(len(ids)), times[inside])
         for kind in ("resource", "scope"):
             known = np.unique(struct_ids(chosen, kind))
             known = known[known >= 0]
@@ -91,11 +93,11 @@ class _Gathered:
         columns = {name: logs[name] for name in LOGS.names}
         columns |= {"id": pa.array(self._rows + np.arange(len(logs)), pa.uint32())}
         view = {
-            "_part_id": pa.array([part_id]).take(pa.array(np.zeros(len(logs), np.int64))),
+            PART_ID: _repeated(part_id, len(logs)),
             **{name: logs[name] for name in LOGS.names},
             "id": pa.array(ids),
             "otap_id": pa.array(own, mask=own < 0),
-            "timestamp_unix_nano": pa.array(times),
+            TIMESTAMP: pa.array(times),
         }
         for name in ("time_unix_nano", "observed_time_unix_nano"):
             view[name] = logs[name].cast(pa.int64())
@@ -103,33 +105,43 @@ class _Gathered:
             local = struct_ids(logs, kind)
             view[f"{kind}_id"] = pa.array(local, mask=local < 0)
             array = logs[kind].combine_chunks()
-            places = np.searchsorted(np.unique(local[local >= 0]), local)
-            moved = pa.array(places + self._next[kind], mask=local < 0).cast(pa.uint32())
+            ranked = np.searchsorted(np.unique(local[local >= 0]), local)
+            moved = pa.array(ranked + self._next[kind], mask=local < 0).cast(pa.uint32())
             inner = [moved, *(pc.struct_field(array, [n]) for n in range(1, struct.num_fields))]
             columns[kind] = pa.StructArray.from_arrays(inner, fields=list(struct))
         self._views["logs"].append(pa.table(view))
         self._source["logs"].append(pa.table([columns[name] for name in LOGS.names], schema=LOGS))
 
-    def _add_attributes(self, name: str, part: Part, parents: Ids, numbers: Ids) -> None:
-        """Those of these parents, for SQL as they are and for writing under other numbers."""
+    def _add_attributes(
+        self, name: str, part: Part, parents: Ids, numbers: Ids, times: Ids | None = None
+    ) -> None:
+        """Those of these parents, for SQL as they are and for writing under other numbers; `times` are the parents'."""
         table = part.tables.of(name)
-        order = np.argsort(parents, kind="stable")
         held = filled(table["parent_id"])
-        places = np.searchsorted(parents[order], held)
-        found = places < len(order)
-        found[found] = parents[order][places[found]] == held[found]
-        found &= held >= 0
-        chosen = table.filter(pa.array(found))
-        moved = pa.array(numbers[order][places[found]], pa.uint32())
-        self._source[name].append(chosen.set_column(0, ATTRS.field(0), moved))
-        part_ids = pa.array([part.part_id]).take(pa.array(np.zeros(len(chosen), np.int64)))
-        view = chosen.set_column(0, "parent_id", pa.array(held[found])).append_column("_part_id", part_ids)
-        self._views[name].append(view)
+        found = places(held, parents)
+        inside = (found >= 0) & (held >= 0)
+        chosen = _rows_of(table, inside)
+        if len(chosen) < len(table):
+            held, found = held[inside], found[inside]
+        self._source[name].append(chosen.set_column(0, ATTRS.field(0), pa.array(numbers[found].astype(np.uint32))))
+        view = chosen.set_column(0, "parent_id", pa.array(held))
+        view = view.append_column(PART_ID, _repeated(part.part_id, len(chosen)))
+        self._views[name].append(view if times is None else view.append_column(TIMESTAMP, pa.array(times[found])))
 
     def done(self) -> WindowData:
         logs, log_attrs, resource_attrs, scope_attrs = (_joined(tables, name) for name, tables in self._views.items())
         source = Tables(*(pa.concat_tables([_EMPTY[name], *self._source[name]]) for name in self._source))
         return WindowData(logs, log_attrs, resource_attrs, scope_attrs, source, self.undated, self.unresolved)
+
+
+def _rows_of(table: pa.Table, chosen: npt.NDArray[np.bool_]) -> pa.Table:
+    """Mostly files are cut as windows are, and all rows are chosen: nothing is copied then."""
+    return table if chosen.all() else table.filter(pa.array(chosen))
+
+
+def _repeated(part_id: str, count: int) -> pa.Array:
+    """The same text for every row, which is there once."""
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array([part_id]))
 
 
 def _joined(tables: list[pa.Table], name: str) -> pa.Table:
@@ -140,13 +152,20 @@ _EMPTY = {
     "logs": LOGS.empty_table(), **dict.fromkeys(("log_attrs", "resource_attrs", "scope_attrs"), ATTRS.empty_table())
 }  # fmt: skip
 _BIG = pa.int64()
-_VIEW_ATTRS = pa.schema([pa.field("parent_id", _BIG), *list(ATTRS)[1:], pa.field("_part_id", pa.string())])
+_PART = pa.field(PART_ID, pa.dictionary(pa.int32(), pa.string()))
+_VIEW_ATTRS = pa.schema([pa.field("parent_id", _BIG), *list(ATTRS)[1:], _PART])
 _RETYPED = {"id": _BIG, "time_unix_nano": _BIG, "observed_time_unix_nano": _BIG}
 _VIEW_LOGS = pa.schema(
     [
-        pa.field("_part_id", pa.string()),
+        _PART,
         *(pa.field(field.name, _RETYPED.get(field.name, field.type)) for field in LOGS),
-        *(pa.field(name, _BIG) for name in ("otap_id", "timestamp_unix_nano", "resource_id", "scope_id")),
+        *(pa.field(name, _BIG) for name in ("otap_id", TIMESTAMP, "resource_id", "scope_id")),
     ]
 )
-VIEW_SCHEMAS = {"logs": _VIEW_LOGS, **dict.fromkeys(("log_attrs", "resource_attrs", "scope_attrs"), _VIEW_ATTRS)}
+VIEW_SCHEMAS = {
+    "logs": _VIEW_LOGS,
+    # The time of the log is there already: what asks for it need not look up the log.
+    "log_attrs": _VIEW_ATTRS.append(pa.field(TIMESTAMP, _BIG)),
+    "resource_attrs": _VIEW_ATTRS,
+    "scope_attrs": _VIEW_ATTRS,
+}

@@ -72,12 +72,12 @@ def read_file(base: Place, file: OtapFile) -> pa.Table:
         return read_groups(parquet, file.table, range(parquet.num_row_groups))
 
 
-def read_groups(parquet: pq.ParquetFile, table: str, groups: Iterable[int]) -> pa.Table:
-    """Some of its row groups."""
+def read_groups(parquet: pq.ParquetFile, table: str, groups: Iterable[int], *, threads: bool = False) -> pa.Table:
+    """Some of its row groups; with `threads` several columns at a time."""
     schema = SCHEMAS[table]
     known = set(parquet.schema_arrow.names)
     columns = [name for name in schema.names if name in known]
-    return fitted(parquet.read_row_groups(list(groups), columns=columns, use_threads=False), schema)
+    return fitted(parquet.read_row_groups(list(groups), columns=columns, use_threads=threads), schema)
 
 
 def opened(base: Place, file: OtapFile) -> pq.ParquetFile:

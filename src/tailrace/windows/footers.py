@@ -12,6 +12,7 @@ from tailrace.windows.files import OtapFile, ids_are_of_partition, opened
 Range = tuple[int, int]
 NOTHING: Range = (0, -1)
 "No value at all."
+_MASK = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,8 @@ def column_range(metadata: pq.FileMetaData, column: str) -> Range | None:
     return (min(low for low, _ in held), max(high for _, high in held)) if held else NOTHING
 
 
-def group_ranges(metadata: pq.FileMetaData, column: str) -> list[Range | None]:
-    """Of every row group."""
+def group_ranges(metadata: pq.FileMetaData, column: str, *, complete: bool = False) -> list[Range | None]:
+    """Of every row group. With `complete` one in which some row has no value is not known."""
     groups = range(metadata.num_row_groups)
     if not groups:
         return []
@@ -66,14 +67,17 @@ def group_ranges(metadata: pq.FileMetaData, column: str) -> list[Range | None]:
     place = next((n for n in range(first.num_columns) if first.column(n).path_in_schema == column), None)
     if place is None:
         return [NOTHING for _ in groups]
-    return [_range(metadata.row_group(group).column(place)) for group in groups]
+    return [_range(metadata.row_group(group).column(place), complete) for group in groups]
 
 
-def _range(held: pq.ColumnChunkMetaData) -> Range | None:
+def _range(held: pq.ColumnChunkMetaData, complete: bool) -> Range | None:
     told = held.statistics
-    if told is None:
+    if told is None or (complete and (not told.has_null_count or told.null_count)):
         return None
     if not told.has_min_max:
         return NOTHING if told.null_count == held.num_values else None
-    # Footers hold 32-bit numbers with a sign; beyond 2^31 ids would be negative.
-    return (told.min_raw, told.max_raw) if told.min_raw >= 0 else None
+    low, high = told.min_raw, told.max_raw
+    if held.physical_type == "INT32":
+        # Ids have no sign, footers have: from 2^31 on they are told as negative numbers.
+        low, high = low & _MASK, high & _MASK
+    return (low, high) if 0 <= low <= high else None

@@ -9,7 +9,8 @@ from tailrace.windows.schema import Tables
 from tailrace.windows.to_json import lines
 from tailrace.windows.to_proto import messages
 
-Write = Callable[[Tables, int], Iterator[bytes]]
+Write = Callable[[Tables, int, int], Iterator[bytes]]
+"Of logs, with how many a batch may have and how many threads may write batches."
 FORMS: dict[str, tuple[str, Write]] = {
     "otlp_proto": (".pb", messages), "otlp_json": (".jsonl", lines), "otap_ipc": (".otap", records),
 }  # fmt: skip

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.formats.protobuf_wire import VARINT
-from tailrace.windows.batches import LARGEST_BATCH, batches
+from tailrace.windows.batches import LARGEST_BATCH, batches, in_order
 from tailrace.windows.nested import span, tagged, varint
 from tailrace.windows.schema import ATTRS, LOGS, RESOURCE, SCOPE, TABLES, Tables
 
@@ -24,11 +24,14 @@ _PLAIN = {"encoding": "plain"}
 _SHORT = pa.uint16()
 
 
-def records(tables: Tables, limit: int = LARGEST_BATCH) -> Iterator[bytes]:
+def records(tables: Tables, limit: int = LARGEST_BATCH, threads: int = 1) -> Iterator[bytes]:
     """Messages of at most `limit` logs, written behind each other."""
-    for number, batch in enumerate(batches(tables, min(limit, LARGEST_BATCH))):
-        message = _message(number, batch)
-        yield varint(len(message)) + message
+    return in_order(_framed, enumerate(batches(tables, min(limit, LARGEST_BATCH))), threads)
+
+
+def _framed(numbered: tuple[int, Tables]) -> bytes:
+    message = _message(*numbered)
+    return varint(len(message)) + message
 
 
 def _message(number: int, batch: Tables) -> bytes:

@@ -102,6 +102,9 @@ def of_parents(tables: list[pa.Table], wanted: Range | None) -> pa.Table:
     if wanted is None or not tables:
         return ATTRS.empty_table()
     table = pa.concat_tables(tables)
+    ends = pc.min_max(table["parent_id"]).as_py()
+    if not table["parent_id"].null_count and len(table) and wanted[0] <= ends["min"] and ends["max"] <= wanted[1]:
+        return table
     parents = table["parent_id"].cast(pa.int64())
     inside = pc.and_(pc.greater_equal(parents, wanted[0]), pc.less_equal(parents, wanted[1]))
     return table.filter(inside)
@@ -110,7 +113,7 @@ def of_parents(tables: list[pa.Table], wanted: Range | None) -> pa.Table:
 def effective_times(logs: pa.Table, created_ms: int, keep_undated: bool) -> tuple[Ids, npt.NDArray[np.bool_]]:
     """When each log happened, -1 for never, and which have no time at all."""
     times, observed = (filled(logs[name].cast(pa.int64())) for name in ("time_unix_nano", "observed_time_unix_nano"))
-    times = np.where(times == 0, observed, times)
+    times = np.where(times <= 0, observed, times)
     undated = times <= 0
     return np.where(undated, created_ms * 1_000_000 if keep_undated else -1, times), undated
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from tailrace.windows.data import WindowData
 from tailrace.windows.engine import RESULT, rows_of
-from tailrace.windows.reading import Ids
+from tailrace.windows.finding import NOWHERE, Ids, places
 from tailrace.windows.schema import ATTRS, PART_ID, VALUE_FIELDS, Tables
 
 _VALUES = tuple(field.name for field in VALUE_FIELDS[1:])
@@ -60,24 +60,24 @@ def _rows(answer: pa.Table, data: WindowData) -> Ids:
     """Which of the window's logs each row of an answer is about; -1 for none."""
     of_logs, of_answer = _parts(data.logs[PART_ID], answer[PART_ID])
     ids, parents = _ids(data.logs["id"]), _ids(answer["parent_id"])
-    found = np.full(len(answer), -1, np.int64)
+    found = np.full(len(answer), NOWHERE, np.int64)
     for part in np.unique(of_logs):
-        own = np.flatnonzero(of_logs == part)
-        asked = np.flatnonzero(of_answer == part)
-        held, wanted = ids[own], parents[asked]
-        order = np.argsort(held, kind="stable")
-        places = np.searchsorted(held, wanted, sorter=order)
-        inside = places < len(held)
-        rows = order[places[inside]]
-        inside[inside] = held[rows] == wanted[inside]
-        found[asked[inside]] = own[order[places[inside]]]
+        own, asked = np.flatnonzero(of_logs == part), np.flatnonzero(of_answer == part)
+        if len(own) == len(ids) and len(asked) == len(found):
+            return places(parents, ids)
+        among = places(parents[asked], ids[own])
+        found[asked] = np.where(among >= 0, own[among], NOWHERE)
     return found
 
 
 def _parts(of_logs: pa.ChunkedArray, of_answer: pa.ChunkedArray) -> tuple[Ids, Ids]:
     """Partitions as numbers; -1 for one that the window does not have."""
-    coded = of_logs.combine_chunks().dictionary_encode()
-    there = pc.index_in(of_answer.cast(pa.string()), value_set=coded.dictionary).fill_null(-1)
+    coded = of_logs.combine_chunks()
+    texts = of_answer.cast(pa.string())
+    if len(coded.dictionary) == 1:
+        same = pc.equal(texts, coded.dictionary[0]).fill_null(False).to_numpy()
+        return np.zeros(len(coded), np.int64), np.where(same, 0, NOWHERE)
+    there = pc.index_in(texts, value_set=coded.dictionary).fill_null(NOWHERE)
     return coded.indices.to_numpy().astype(np.int64), there.to_numpy().astype(np.int64)
 
 

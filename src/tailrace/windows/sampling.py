@@ -8,13 +8,21 @@ or fewer there is no τ, and every item stands for its own weight.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 LARGEST = 99_999
 "Engines keep one more, and Spark's `min_by` at most 100,000."
 _MASK = 2**32 - 1
 _FACTORS = (569420461, 1935289751)
+_MANY = 64
+"Partitions whose salts are written out: to look for one among many costs more than to compute it."
+_PLAIN = re.compile(r"[\w .:-]+")
+"Partitions that are written alike in every dialect."
+LATER = "wrs_parts"
+"Stands for partitions that are not known yet, where a query is prepared."
 PREFIX = "wrs_"
 "Of the columns that the sampler adds to its input."
 
@@ -30,6 +38,8 @@ class Sampling:
     "Do all weights count as 1?"
     counted: bool = False
     "Is there a function `wrs_invalid` that sees what counts as 1 though it was given?"
+    parts: tuple[str, ...] = ()
+    "Partitions that are known: their salts need not be computed for every row."
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +50,12 @@ class Dialect:
     xor: str
     shift: str
     hexadecimal: str
-    "A whole number from the first digits of a text."
+    "A whole number from the first 15 digits of a text."
+    salt: str
+    "A number of 64 bits from the first 16 digits of a text."
+    bits: str
+    "The type of that number."
+    signed: bool
     text: str
     is_text: str
     infinity: str
@@ -57,13 +72,14 @@ class Dialect:
 
 
 DUCKDB = Dialect(
-    "duckdb", "xor({a}, {b})", "({a} >> {n})", "CAST('0x' || substr({a}, {start}, {size}) AS BIGINT)", "VARCHAR",
+    "duckdb", "xor({a}, {b})", "({a} >> {n})", "CAST('0x' || substr({a}, 1, 15) AS BIGINT)",
+    "CAST('0x' || substr({a}, 1, 16) AS UBIGINT)", "UBIGINT", False, "VARCHAR",
     "typeof({a}) = 'VARCHAR'", "CAST('Infinity' AS DOUBLE)", "CAST({a} AS DOUBLE)", "{", "'{name}': {value}", "}",
     "error('{message}')", True,
 )  # fmt: skip
 SPARK = Dialect(
-    "spark", "({a} ^ {b})", "shiftright({a}, {n})", "CAST(conv(substr({a}, {start}, {size}), 16, 10) AS BIGINT)",
-    "STRING", "typeof({a}) = 'string'", "double('Infinity')", "double({a})", "named_struct(", "'{name}', {value}", ")",
+    "spark", "({a} ^ {b})", "shiftright({a}, {n})", "CAST(conv(substr({a}, 1, 15), 16, 10) AS BIGINT)",
+    "CAST(conv(substr({a}, 1, 16), 16, -10) AS BIGINT)", "BIGINT", True, "STRING", "typeof({a}) = 'string'", "double('Infinity')", "double({a})", "named_struct(", "'{name}', {value}", ")",
     "raise_error('{message}')", False,
 )  # fmt: skip
 
@@ -105,17 +121,18 @@ def _columns(call: Call, sampling: Sampling, dialect: Dialect) -> list[tuple[str
         found.append((f"{PREFIX}{call.number}_{name}", text))
         return found[-1][0]
 
-    key = f"concat('{sampling.seed}', '|', {call.part_id or chr(39) * 2})"
-    salt = add("salt", f"md5({key})")
+    salt = add("salt", _salt(call.part_id, sampling, dialect))
     identity = call.fields[0][1]
     whole = f"TRY_CAST({identity} AS BIGINT)"
-    hashed = dialect.hexadecimal.format(a=f"md5(CAST({identity} AS {dialect.text}))", start=1, size=15)
+    hashed = dialect.hexadecimal.format(a=f"md5(CAST({identity} AS {dialect.text}))")
     number = add("id", f"CASE WHEN {dialect.is_text.format(a=identity)} THEN {hashed} ELSE {whole} END")
     lanes = []
-    for place, lane in enumerate(("a", "b")):
-        half = f"({dialect.shift.format(a=number, n=32)} & {_MASK})" if lane == "a" else f"({number} & {_MASK})"
-        salted = dialect.hexadecimal.format(a=salt, start=1 + 8 * place, size=8)
-        lanes.append(add(f"{lane}0", dialect.xor.format(a=half, b=salted)))
+    for lane in "ab":
+        half, salted = (
+            f"({dialect.shift.format(a=one, n=32)} & {_MASK})" if lane == "a" else f"({one} & {_MASK})"
+            for one in (number, salt)
+        )  # fmt: skip
+        lanes.append(add(f"{lane}0", dialect.xor.format(a=half, b=f"CAST({salted} AS BIGINT)")))
     for turn in range(4):
         mixed, other = lanes[turn % 2], lanes[(turn + 1) % 2]
         for step, (shift, factor) in enumerate(zip((16, 15), _FACTORS, strict=True)):
@@ -127,6 +144,27 @@ def _columns(call: Call, sampling: Sampling, dialect: Dialect) -> list[tuple[str
     high, low = lanes
     _ranked(call, sampling, dialect, add, f"({high} * 1048576 + {dialect.shift.format(a=low, n=12)})")
     return found
+
+
+def _salt(part_id: str | None, sampling: Sampling, dialect: Dialect) -> str:
+    """What the partition adds to the numbers of its items."""
+    if part_id is None:
+        return _literal(sampling.seed, "", dialect)
+    part = f"CAST({part_id} AS {dialect.text})"
+    made = dialect.salt.format(a=f"md5(concat('{sampling.seed}', '|', coalesce({part}, '')))")
+    known = known_salts(sampling.seed, sampling.parts, dialect)
+    return f"CASE {part} {known} ELSE {made} END" if known else made
+
+
+def known_salts(seed: int, parts: Iterable[str], dialect: Dialect) -> str:
+    """Those of partitions that are known, as branches; others are computed."""
+    plain = [part for part in parts if _PLAIN.fullmatch(part)][:_MANY]
+    return " ".join(f"WHEN '{part}' THEN {_literal(seed, part, dialect)}" for part in plain)
+
+
+def _literal(seed: int, part_id: str, dialect: Dialect) -> str:
+    digest = hashlib.md5(f"{seed}|{part_id}".encode()).digest()
+    return f"CAST('{int.from_bytes(digest[:8], 'big', signed=dialect.signed)}' AS {dialect.bits})"
 
 
 def _ranked(call: Call, sampling: Sampling, dialect: Dialect, add: Callable[[str, str], str], bits: str) -> None:

@@ -45,7 +45,7 @@ class _Opened:
         with damage_told(base, file):
             metadata = self.parquet.metadata
             column = "time_unix_nano" if file.table == "logs" else "parent_id"
-            self.ranges = group_ranges(metadata, column)
+            self.ranges = group_ranges(metadata, column, complete=file.table == "logs")
             sizes = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
             self.firsts = np.cumsum([0, *sizes])
 
@@ -63,8 +63,8 @@ class _Opened:
 class Reader:
     """Reads for some windows, one after the other; files stay open, as windows that follow each other share them."""
 
-    def __init__(self, base: Place, *, keep_undated: bool = True, at_once: int = 1) -> None:
-        self._base, self._keep_undated = base, keep_undated
+    def __init__(self, base: Place, *, keep_undated: bool = True, at_once: int = 1, threads: int = 1) -> None:
+        self._base, self._keep_undated, self._threads = base, keep_undated, threads
         # On disk a second thread gains nothing: windows are what is spread.
         self._at_once = 1 if base.is_local else at_once
         self._kept: OrderedDict[tuple[str, tuple[int, ...]], pa.Table] = OrderedDict()
@@ -133,7 +133,9 @@ class Reader:
         found = self._kept.get(key)
         if found is None:
             with damage_told(self._base, file):
-                found = self._kept[key] = read_groups(held.parquet, file.table, groups)
+                found = self._kept[key] = read_groups(
+                    held.parquet, file.table, groups, threads=self._threads > 1
+                )
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return found

@@ -88,11 +88,12 @@ def _answered(session: SparkSession, spec: WindowSpec, wanted: Wanted, folder: s
     session.conf.set("spark.sql.shuffle.partitions", str(spec.target_partitions))
     register(session, spec, wanted)
     values = window_values(wanted.start, wanted.start + spec.temporal.granularity, spec.sample_size)
+    sampling = replace(spec.sampling, parts=tuple(dict.fromkeys(source.file.part_id for source in wanted.sources)))
     try:
-        found = session.sql(rewritten(spec.query, "spark", values, spec.sampling))
+        found = session.sql(rewritten(spec.query, "spark", values, sampling))
         if {PART_ID, "parent_id"} <= set(found.columns):
             # Logs are put in order when they are written.
-            found = session.sql(rewritten(spec.query, "spark", values, spec.sampling, ordered=False))
+            found = session.sql(rewritten(spec.query, "spark", values, sampling, ordered=False))
         found.coalesce(1).write.parquet(f"{spec.out.uri}/{folder}")
     except Exception as error:
         if not type(error).__module__.startswith("pyspark.errors"):
@@ -114,8 +115,8 @@ def register(session: SparkSession, spec: WindowSpec, wanted: Wanted) -> None:
         resource.id AS resource_id, scope.id AS scope_id
         FROM (SELECT {PART_ID}, coalesce(id, -1L - (shiftleft({numbers}, {ROW_BITS}) | row_index)) AS id,
             * EXCEPT ({PART_ID}, id), id AS otap_id,
-            CASE WHEN coalesce(time_unix_nano, -1L) > 0 THEN time_unix_nano
-                WHEN time_unix_nano = 0 AND observed_time_unix_nano > 0 THEN observed_time_unix_nano
+            CASE WHEN time_unix_nano > 0 THEN time_unix_nano
+                WHEN observed_time_unix_nano > 0 THEN observed_time_unix_nano
                 ELSE {never} END AS timestamp_unix_nano
             FROM logs_files)
         WHERE timestamp_unix_nano >= {wanted.start}L AND timestamp_unix_nano < {end}L"""

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import sqlglot
 from sqlglot import exp
 
 from tailrace.core.errors import QueryError, one_line
-from tailrace.windows.sampling import DUCKDB, LARGEST, SPARK, Call, Dialect, Sampling, aggregate, widened
+from tailrace.windows.sampling import (
+    DUCKDB,
+    LARGEST,
+    LATER,
+    SPARK,
+    Call,
+    Dialect,
+    Sampling,
+    aggregate,
+    known_salts,
+    widened,
+)
 from tailrace.windows.schema import PART_ID
 
 SAMPLER = "weighted_reservoir_sample"
@@ -85,10 +97,16 @@ class Prepared:
         # Numbers that stand for the window's, and that the query does not hold itself.
         free = (number for number in range(2**62, 2**63) if str(number) not in query)
         self._start, self._end = next(free), next(free)
-        self._text = rewritten(query, engine, window_values(self._start, self._end, sample_size), sampling)
+        self._seed, self._dialect = sampling.seed, DIALECTS[engine]
+        self._later = known_salts(self._seed, (LATER,), self._dialect)
+        values = window_values(self._start, self._end, sample_size)
+        self._text = rewritten(query, engine, values, replace(sampling, parts=(LATER,)))
 
-    def text(self, start: int, end: int) -> str:
-        return self._text.replace(str(self._start), str(start)).replace(str(self._end), str(end))
+    def text(self, start: int, end: int, parts: Iterable[str] = ()) -> str:
+        """For one window; `parts` are its partitions."""
+        text = self._text.replace(str(self._start), str(start)).replace(str(self._end), str(end))
+        known = known_salts(self._seed, parts, self._dialect) if self._later in text else ""
+        return text.replace(self._later, known or self._later)
 
 
 def _parsed(query: str) -> exp.Query:

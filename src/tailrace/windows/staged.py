@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.windows.batches import batches
+from tailrace.windows.batches import batches, even
 from tailrace.windows.forms import FORMS
 from tailrace.windows.schema import Tables
 from tailrace.windows.spec import WindowSpec
@@ -19,8 +19,8 @@ from tailrace.windows.writer import OtapWriter
 class Staged:
     """What a window has written so far."""
 
-    def __init__(self, spec: WindowSpec, name: str) -> None:
-        self._spec, self._name = spec, name
+    def __init__(self, spec: WindowSpec, name: str, threads: int = 1) -> None:
+        self._spec, self._name, self._threads = spec, name, threads
         self._folder = f"{STAGED}/{uuid.uuid4().hex}"
         self.outputs: list[Output] = []
         self.bytes = 0
@@ -44,7 +44,7 @@ class Staged:
 
         def put(path: str) -> None:
             with open(path, "wb") as file:
-                file.writelines(write(tables, limit))
+                file.writelines(write(tables, even(len(tables.logs), limit), self._threads))
 
         self._write(suffix, put)
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.formats.fit import joined, quoted
-from tailrace.windows.batches import LARGEST_BATCH, batches
+from tailrace.windows.batches import LARGEST_BATCH, batches, in_order
 from tailrace.windows.groups import Groups, Offsets, groups
 from tailrace.windows.schema import VALUE_FIELDS, Tables
 from tailrace.windows.values import json_values
@@ -18,9 +18,9 @@ _TEXT = pa.scalar(None, pa.string())
 _HEX = np.array([list(f"{byte:02x}".encode()) for byte in range(256)], np.uint8)
 
 
-def lines(tables: Tables, limit: int = LARGEST_BATCH) -> Iterator[bytes]:
+def lines(tables: Tables, limit: int = LARGEST_BATCH, threads: int = 1) -> Iterator[bytes]:
     """Messages with their line ends, one per batch."""
-    return (line(batch) for batch in batches(tables, limit))
+    return in_order(line, batches(tables, limit), threads)
 
 
 def line(batch: Tables) -> bytes:

@@ -11,16 +11,16 @@ import pyarrow.compute as pc
 from tailrace.formats import otlp_proto as otlp
 from tailrace.formats.otlp_frames import TAG
 from tailrace.formats.otlp_wire import KEY, VALUE
-from tailrace.windows.batches import LARGEST_BATCH, batches
+from tailrace.windows.batches import LARGEST_BATCH, batches, in_order
 from tailrace.windows.groups import Groups, Offsets, groups
 from tailrace.windows.schema import VALUE_FIELDS, Tables
 from tailrace.windows.values import write_values
 from tailrace.windows.wire_columns import concatenated, fixed32, fixed64, gathered, numbers, spans
 
 
-def messages(tables: Tables, limit: int = LARGEST_BATCH) -> Iterator[bytes]:
+def messages(tables: Tables, limit: int = LARGEST_BATCH, threads: int = 1) -> Iterator[bytes]:
     """ExportLogsServiceRequest, one per batch; written behind each other they are one."""
-    return (message(batch) for batch in batches(tables, limit))
+    return in_order(message, batches(tables, limit), threads)
 
 
 def message(batch: Tables) -> bytes:

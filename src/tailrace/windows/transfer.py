@@ -102,7 +102,7 @@ def export_tables(base: Place, out: Path, form: str, limit: int = LARGEST_BATCH)
     staged.parent.mkdir(parents=True, exist_ok=True)
     with staged.open("wb") as file:
         for tables in _counted(base, done):
-            for body in write(tables, limit):
+            for body in write(tables, limit, 1):
                 done.bytes += file.write(body)
     os.replace(staged, out)
     done.files = 1

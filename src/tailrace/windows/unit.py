@@ -46,7 +46,10 @@ def run_unit(unit: Unit) -> list[Done]:
     """Results are staged; nobody sees them before a segment names them."""
     spec = unit.spec
     query = _prepared(spec.query, spec.sample_size, replace(spec.sampling, counted=True))
-    with closing(Reader(spec.base, keep_undated=spec.keep_undated, at_once=spec.concurrent_files)) as reader:
+    files = Reader(
+        spec.base, keep_undated=spec.keep_undated, at_once=spec.concurrent_files, threads=unit.threads
+    )  # fmt: skip
+    with closing(files) as reader:
         return [_run(unit, wanted, reader, query) for wanted in unit.windows]
 
 
@@ -70,7 +73,7 @@ def _prepared(query: str, sample_size: int, sampling: Sampling) -> Prepared:
 def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, began: float) -> Done:
     spec = unit.spec
     end = wanted.start + spec.temporal.granularity
-    written = Staged(spec, label(wanted))
+    written = Staged(spec, label(wanted), unit.threads)
     chosen = 0
     with (
         opened(data, sentinels=spec.sentinels, memory=spec.memory_limit, threads=unit.threads) as connection,
@@ -80,7 +83,8 @@ def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, began
         if wanted.answer:
             answer = given(connection, spec.out, wanted.answer)
         else:
-            answer = answered(connection, query.text(wanted.start, end))
+            parts = dict.fromkeys(source.file.part_id for source in wanted.sources)
+            answer = answered(connection, query.text(wanted.start, end, parts))
         invalid = invalid_weights(connection)
         if spec.form == "parquet" or is_report(answer):
             written.rows(answer)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from tailrace.windows.schema import VALUE_FIELDS
 
+TIMESTAMP = "timestamp_unix_nano"
+"When a log happened, in every view."
+
 _VALUES = ", ".join(f"a.{field.name}" for field in VALUE_FIELDS)
 
 
-def views(*, sentinels: bool = True) -> dict[str, str]:
-    """What each view selects.
+def views(*, sentinels: bool = True, timed: str = "") -> dict[str, str]:
+    """What each view selects. `timed` is a table of the attributes of logs that has their times, where there is one.
 
     In `log_attributes` a log without attributes has one row without a key, so that it is there to be selected. In
     `resource_attributes` and `scope_attributes` attributes are repeated for every log: `parent_id` is the log's id.
@@ -16,6 +19,8 @@ def views(*, sentinels: bool = True) -> dict[str, str]:
     bare = ", ".join(f"CAST(NULL AS {_TYPES[field.name]}) AS {field.name}" for field in VALUE_FIELDS[1:])
     attributes = f"""SELECT a._part_id, a.parent_id, a.key, {_VALUES}, l.timestamp_unix_nano
         FROM log_attrs AS a JOIN logs AS l ON l.id = a.parent_id AND l._part_id = a._part_id"""
+    if timed:
+        attributes = f"SELECT a._part_id, a.parent_id, a.key, {_VALUES}, a.{TIMESTAMP} FROM {timed} AS a"
     if sentinels:
         attributes += f""" UNION ALL SELECT _part_id, id, CAST(NULL AS VARCHAR), CAST(0 AS SMALLINT), {bare},
         timestamp_unix_nano FROM logs WHERE otap_id IS NULL"""

@@ -75,6 +75,12 @@ def _fixed(number: int, wire: int, values: pa.Array, width: int) -> pa.Array:
 def varints(values: npt.NDArray[np.generic]) -> pa.Array:
     """Numbers in seven bits a byte."""
     left = values.astype(np.int64, copy=False).view(np.uint64)
+    if not len(left) or left.max() < 0x80:
+        # Most lengths are short: a byte each.
+        whole = np.arange(len(left) + 1, dtype=np.int32)
+        return pa.Array.from_buffers(
+            pa.binary(), len(left), [None, pa.py_buffer(whole), pa.py_buffer(left.astype(np.uint8))]
+        )
     places = np.empty((len(left), _LONGEST), np.uint8)
     sizes = np.ones(len(left), np.int32)
     width = 1
