@@ -15,7 +15,7 @@ from tailrace.windows.batches import filled, struct_ids
 from tailrace.windows.finding import Ids, places
 from tailrace.windows.reading import Part, effective_times
 from tailrace.windows.schema import ATTRS, LOGS, PART_ID, RESOURCE, SCOPE, Tables
-from tailrace.windows.views import TIMESTAMP
+from tailrace.windows.views import HIDDEN, ROW, ROWS_OF, TIMESTAMP
 
 _FILE_BITS, ROW_BITS = 35, 28
 
@@ -107,6 +107,7 @@ class _Gathered:
             array = logs[kind].combine_chunks()
             ranked = np.searchsorted(np.unique(local[local >= 0]), local)
             moved = pa.array(ranked + self._next[kind], mask=local < 0).cast(pa.uint32())
+            view[ROWS_OF[kind]] = moved
             inner = [moved, *(pc.struct_field(array, [n]) for n in range(1, struct.num_fields))]
             columns[kind] = pa.StructArray.from_arrays(inner, fields=list(struct))
         self._views["logs"].append(pa.table(view))
@@ -123,10 +124,12 @@ class _Gathered:
         chosen = _rows_of(table, inside)
         if len(chosen) < len(table):
             held, found = held[inside], found[inside]
-        self._source[name].append(chosen.set_column(0, ATTRS.field(0), pa.array(numbers[found].astype(np.uint32))))
+        rows = pa.array(numbers[found].astype(np.uint32))
+        self._source[name].append(chosen.set_column(0, ATTRS.field(0), rows))
         view = chosen.set_column(0, "parent_id", pa.array(held))
         view = view.append_column(PART_ID, _repeated(part.part_id, len(chosen)))
-        self._views[name].append(view if times is None else view.append_column(TIMESTAMP, pa.array(times[found])))
+        hidden = rows if times is None else pa.array(times[found])
+        self._views[name].append(view.append_column(HIDDEN[name][0], hidden))
 
     def done(self) -> WindowData:
         logs, log_attrs, resource_attrs, scope_attrs = (_joined(tables, name) for name, tables in self._views.items())
@@ -159,13 +162,18 @@ _VIEW_LOGS = pa.schema(
     [
         _PART,
         *(pa.field(field.name, _RETYPED.get(field.name, field.type)) for field in LOGS),
-        *(pa.field(name, _BIG) for name in ("otap_id", TIMESTAMP, "resource_id", "scope_id")),
+        *(pa.field(name, _BIG) for name in ("otap_id", TIMESTAMP)),
+        *(
+            field
+            for kind, row in ROWS_OF.items()
+            for field in (pa.field(f"{kind}_id", _BIG), pa.field(row, pa.uint32()))
+        ),
     ]
 )
+_VIEW_SHARED = _VIEW_ATTRS.append(pa.field(ROW, pa.uint32()))
 VIEW_SCHEMAS = {
     "logs": _VIEW_LOGS,
-    # The time of the log is there already: what asks for it need not look up the log.
     "log_attrs": _VIEW_ATTRS.append(pa.field(TIMESTAMP, _BIG)),
-    "resource_attrs": _VIEW_ATTRS,
-    "scope_attrs": _VIEW_ATTRS,
+    "resource_attrs": _VIEW_SHARED,
+    "scope_attrs": _VIEW_SHARED,
 }

@@ -18,7 +18,7 @@ from tailrace.core.errors import QueryError, one_line
 from tailrace.lake.place import Place
 from tailrace.windows.data import VIEW_SCHEMAS, WindowData
 from tailrace.windows.schema import PART_ID, TABLES
-from tailrace.windows.views import TIMESTAMP, views
+from tailrace.windows.views import HIDDEN, views
 
 RESULT = "result"
 "The answer, under this name beside the tables."
@@ -62,9 +62,9 @@ def _connection(sentinels: bool, memory: int | None, threads: int) -> duckdb.Duc
     atexit.register(connection.close)
     for name in TABLES:
         connection.register(f"{name}_rows", VIEW_SCHEMAS[name].empty_table())
-        hidden = f"EXCLUDE ({TIMESTAMP})" if name == "log_attrs" else ""
-        connection.execute(f"CREATE VIEW {name} AS SELECT * {hidden} FROM {name}_rows")
-    for name, query in views(sentinels=sentinels, timed="log_attrs_rows").items():
+        hidden = ", ".join(HIDDEN[name])
+        connection.execute(f"CREATE VIEW {name} AS SELECT * EXCLUDE ({hidden}) FROM {name}_rows")
+    for name, query in views(sentinels=sentinels, prepared=True).items():
         connection.execute(f"CREATE VIEW {name} AS {query}")
     _count_invalid(connection)
     connection.register(RESULT, _ANSWER)

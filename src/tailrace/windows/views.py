@@ -6,12 +6,18 @@ from tailrace.windows.schema import VALUE_FIELDS
 
 TIMESTAMP = "timestamp_unix_nano"
 "When a log happened, in every view."
+ROW, ROWS_OF = "row", {"resource": "resource_row", "scope": "scope_row"}
+"Numbers of resources or scopes that no two partitions share, of their attributes and of logs."
+HIDDEN = {
+    "logs": tuple(ROWS_OF.values()), "log_attrs": (TIMESTAMP,), "resource_attrs": (ROW,), "scope_attrs": (ROW,)
+}  # fmt: skip
+"Columns that the rows of a window have besides, for views alone."
 
 _VALUES = ", ".join(f"a.{field.name}" for field in VALUE_FIELDS)
 
 
-def views(*, sentinels: bool = True, timed: str = "") -> dict[str, str]:
-    """What each view selects. `timed` is a table of the attributes of logs that has their times, where there is one.
+def views(*, sentinels: bool = True, prepared: bool = False) -> dict[str, str]:
+    """What each view selects. With `prepared` there are tables of rows with hidden columns, and few joins.
 
     In `log_attributes` a log without attributes has one row without a key, so that it is there to be selected. In
     `resource_attributes` and `scope_attributes` attributes are repeated for every log: `parent_id` is the log's id.
@@ -19,15 +25,15 @@ def views(*, sentinels: bool = True, timed: str = "") -> dict[str, str]:
     bare = ", ".join(f"CAST(NULL AS {_TYPES[field.name]}) AS {field.name}" for field in VALUE_FIELDS[1:])
     attributes = f"""SELECT a._part_id, a.parent_id, a.key, {_VALUES}, l.timestamp_unix_nano
         FROM log_attrs AS a JOIN logs AS l ON l.id = a.parent_id AND l._part_id = a._part_id"""
-    if timed:
-        attributes = f"SELECT a._part_id, a.parent_id, a.key, {_VALUES}, a.{TIMESTAMP} FROM {timed} AS a"
+    if prepared:
+        attributes = f"SELECT a._part_id, a.parent_id, a.key, {_VALUES}, a.{TIMESTAMP} FROM log_attrs_rows AS a"
     if sentinels:
         attributes += f""" UNION ALL SELECT _part_id, id, CAST(NULL AS VARCHAR), CAST(0 AS SMALLINT), {bare},
         timestamp_unix_nano FROM logs WHERE otap_id IS NULL"""
     return {
         "log_attributes": attributes,
-        "resource_attributes": _repeated("resource"),
-        "scope_attributes": _repeated("scope"),
+        "resource_attributes": _repeated("resource", prepared),
+        "scope_attributes": _repeated("scope", prepared),
         "otap_temporal": _temporal(),
     }
 
@@ -38,7 +44,11 @@ _TYPES = {
 }  # fmt: skip
 
 
-def _repeated(kind: str) -> str:
+def _repeated(kind: str, prepared: bool) -> str:
+    if prepared:
+        # With two keys DuckDB has joined by the partition first, which is the same for all.
+        return f"""SELECT l._part_id, l.id AS parent_id, a.key, {_VALUES}, l.{TIMESTAMP}
+            FROM logs_rows AS l JOIN {kind}_attrs_rows AS a ON a.{ROW} = l.{ROWS_OF[kind]}"""
     return f"""SELECT a._part_id, l.id AS parent_id, a.key, {_VALUES}, l.timestamp_unix_nano
         FROM logs AS l JOIN {kind}_attrs AS a ON a.parent_id = l.{kind}_id AND a._part_id = l._part_id"""
 
