@@ -28,10 +28,12 @@ def batches(tables: Tables, limit: int = LARGEST_BATCH) -> Iterator[Tables]:
     """The logs of one partition in batches of at most `limit`; no log is split, every parent is in its batch."""
     resources, scopes = struct_ids(tables.logs, "resource"), struct_ids(tables.logs, "scope")
     order = np.lexsort((scopes, resources))
+    ordered = bool((np.diff(order) == 1).all())
     by_parent = _ByParent.of(tables.log_attrs)
     of_resources, of_scopes = _ByParent.of(tables.resource_attrs), _ByParent.of(tables.scope_attrs)
     for start in range(0, len(order), limit):
-        logs = tables.logs.take(pa.array(order[start : start + limit]))
+        rows = order[start : start + limit]
+        logs = tables.logs.slice(start, limit) if ordered else tables.logs.take(pa.array(rows))
         yield _dense(logs, by_parent, of_resources, of_scopes)
 
 
@@ -82,11 +84,11 @@ class _ByParent:
         starts, ends = np.searchsorted(self.parents, known), np.searchsorted(self.parents, known, side="right")
         counts = ends - starts
         owners = np.repeat(np.arange(len(known)), counts)
-        total = int(counts.sum())
+        if len(known) and (starts[1:] == ends[:-1]).all():
+            # They lie behind each other already: nothing is copied.
+            return self.table.slice(int(starts[0]), int(ends[-1] - starts[0])), owners
         firsts = np.cumsum(counts) - counts
-        places = np.arange(total) + np.repeat(starts - firsts, counts)
-        if total == len(self.table) and (np.diff(places) == 1).all():
-            return self.table, owners
+        places = np.arange(len(owners)) + np.repeat(starts - firsts, counts)
         return self.table.take(pa.array(places)), owners
 
 

@@ -17,6 +17,7 @@ from duckdb.func import PythonUDFType
 from tailrace.core.errors import QueryError, one_line
 from tailrace.lake.place import Place
 from tailrace.windows.data import VIEW_SCHEMAS, WindowData
+from tailrace.windows.sampling import PREFIX
 from tailrace.windows.schema import PART_ID, TABLES
 from tailrace.windows.views import HIDDEN, views
 
@@ -99,7 +100,9 @@ def invalid_weights(connection: duckdb.DuckDBPyConnection) -> int:
 def rows_of(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
     """What a query gives; QueryError where it gives nothing."""
     try:
-        found: pa.Table = connection.execute(query).to_arrow_table()
+        # What is executed copies its rows once more, what is only named is planned twice: a sample has a long plan and
+        # few rows.
+        found: pa.Table = (connection.execute if PREFIX in query else connection.sql)(query).to_arrow_table()
         return found
     except duckdb.OutOfMemoryException as error:
         hint = "allow it more with memory_limit, or let it look at less: a shorter window, fewer joins"
