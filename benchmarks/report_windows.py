@@ -67,7 +67,7 @@ def _sampling(found: Result) -> list[str]:
     return [
         f"**Sampling on Spark**, {found['rows']:,} rows of 20 groups, k = 100: the sampler {found['native']:.1f} s, a "
         f"grouped pandas function",
-        f"that draws at random, without the sampler's hash, {found['pandas']:.1f} s: {found['ratio']} × (asked: 3 ×; "
+        f"that draws the same sample with numpy, {found['pandas']:.1f} s: {found['ratio']} × (asked: 3 ×; "
         f"met: {_met(found)}).",
     ]
 

@@ -5,7 +5,8 @@
 
 Every log has six attributes. `single`: one warm window of a minute. `batch`: twenty windows in one run, beside DuckDB
 that runs them one after the other and writes its rows. `tiny`: many windows of 500 logs, and what the next one costs
-when ten or all of them are behind it. `sampling`: the sampler on Spark beside a grouped pandas function. `codecs`:
+when ten or all of them are behind it. `sampling`: the sampler on Spark beside a grouped pandas function
+that draws the same sample. `codecs`:
 protobuf in and out on one core. Each part puts its figures into `benchmarks/results/windows.json`; `data` makes the
 files, and is not measured.
 """
@@ -21,7 +22,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 import report
@@ -31,14 +31,13 @@ from tailrace.windows.ingest import read_stream
 from tailrace.windows.run import Places, Runner, WindowRun, run_here
 from tailrace.windows.sampling import Sampling
 from tailrace.windows.spec import Temporal, WindowSpec
-from tailrace.windows.sql import rewritten
 from tailrace.windows.tasks import run_on_spark
 from tailrace.windows.to_proto import messages
 from windows_inputs import KEYS, MINUTE, START, tables, write
+from windows_sampling import sampling
 from windows_sql import PASS, QUERIES, connected, fused, plain
 
 if TYPE_CHECKING:
-    import pandas as pd
     from pyspark.sql import SparkSession
 
 WINDOW, TINY = 100_000, 500
@@ -130,38 +129,6 @@ def tiny(root: Path, base: Path, spark: SparkSession) -> Found:
         "met": each * 10_000 <= 300, "one_early": statistics.median(early), "one_late": statistics.median(late),
         "largest_process_mb": largest(),
     }  # fmt: skip
-
-
-def sampling(rows: int, spark: SparkSession) -> Found:
-    """The k smallest ranks of twenty groups: the sampler in Spark's SQL, and a function over groups in pandas."""
-    size, own = 100, spark.newSession()
-    own.conf.set("spark.sql.shuffle.partitions", "4")
-    items = own.range(0, rows, 1, 4).selectExpr("id", "CAST(id % 20 AS STRING) AS _part_id", "1.0D + id % 7 AS w")
-    items.createOrReplaceTempView("items")
-    query = f"SELECT _part_id, weighted_reservoir_sample(STRUCT(id, w), {size}) AS s FROM items GROUP BY _part_id"
-
-    def drawn(frame: pd.DataFrame) -> pd.DataFrame:
-        import pandas
-
-        ranks = np.random.default_rng(0).random(len(frame)) / frame["w"].to_numpy()
-        kept = np.argpartition(ranks, size)[: size + 1]
-        chosen = frame.iloc[kept[np.argsort(ranks[kept])][:size]]
-        adjusted = np.maximum(chosen["w"].to_numpy(), 1 / ranks[kept].max())
-        return pandas.DataFrame({"_part_id": chosen["_part_id"], "id": chosen["id"], "adjusted": adjusted})
-
-    def natively() -> None:
-        assert len(own.sql(rewritten(query, "spark", {})).toArrow()) == 20
-
-    def by_pandas() -> None:
-        schema = "_part_id string, id bigint, adjusted double"
-        assert len(own.table("items").groupBy("_part_id").applyInPandas(drawn, schema).toArrow()) == 20 * size
-
-    seconds = {}
-    for name, work in (("native", natively), ("pandas", by_pandas)):
-        work()
-        seconds[name] = statistics.median(timed(work) for _ in range(3))
-    ratio = round(seconds["pandas"] / seconds["native"], 2)
-    return {"rows": rows, **seconds, "ratio": ratio, "met": ratio >= 3}
 
 
 def codecs(count: int) -> Found:

@@ -36,7 +36,8 @@ def _mixed(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 def sample(ids: Ints, weights: Floats, size: int, part_id: str, seed: int = 0) -> dict[int, float]:
     """Ids that are drawn, and what they stand for."""
     ranks = uniforms(ids, part_id, seed) / weights
-    order = np.lexsort((ids, ranks))
+    near = np.flatnonzero(ranks <= np.partition(ranks, size)[size]) if len(ranks) > size else np.arange(len(ranks))
+    order = near[np.lexsort((ids[near], ranks[near]))]
     chosen = order[:size]
     least = 1 / ranks[order[size]] if len(order) > size else 0.0
     return dict(zip(ids[chosen].tolist(), np.maximum(weights[chosen], least).tolist(), strict=True))

@@ -113,9 +113,7 @@ class _Gathered:
         self._views["logs"].append(pa.table(view))
         self._source["logs"].append(pa.table([columns[name] for name in LOGS.names], schema=LOGS))
 
-    def _add_attributes(
-        self, name: str, part: Part, parents: Ids, numbers: Ids, times: Ids | None = None
-    ) -> None:
+    def _add_attributes(self, name: str, part: Part, parents: Ids, numbers: Ids, times: Ids | None = None) -> None:
         """Those of these parents, for SQL as they are and for writing under other numbers; `times` are the parents'."""
         table = part.tables.of(name)
         held = filled(table["parent_id"])

@@ -133,9 +133,7 @@ class Reader:
         found = self._kept.get(key)
         if found is None:
             with damage_told(self._base, file):
-                found = self._kept[key] = read_groups(
-                    held.parquet, file.table, groups, threads=self._threads > 1
-                )
+                found = self._kept[key] = read_groups(held.parquet, file.table, groups, threads=self._threads > 1)
             if len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return found
