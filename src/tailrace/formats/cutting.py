@@ -1,4 +1,7 @@
-"""Lines cut at literals: a loose expression finds the pieces, then each piece is held against its leaf."""
+"""Lines cut at literals: a loose expression finds the pieces, then each piece is held against its leaf.
+
+A line with anything behind the match is left to another matcher, which knows how to keep it.
+"""
 
 from __future__ import annotations
 
@@ -57,12 +60,11 @@ def _passes(cut: Split, wanted: set[str]) -> list[tuple[tuple[str, ...], str]]:
             named.append((part, f"span_{part.name}" if isinstance(part, Mark) else ""))
     names = [name for part, name in named if name in wanted or (isinstance(part, Mark) and part.opens)]
     passes = fours(names)
-    return [(some, _loose(named, some, some is passes[-1], cut.to_end)) for some in passes]
+    return [(some, _loose(named, some, some is passes[-1])) for some in passes]
 
 
-def _loose(named: list[tuple[Part, str]], names: tuple[str, ...], last: bool, to_end: bool) -> str:
+def _loose(named: list[tuple[Part, str]], names: tuple[str, ...], last: bool) -> str:
     out = ["^"]
-    rest = '[^"]*$' if all(part.quoteless for part, _ in named if isinstance(part, Leaf)) else ""
     missing = set(names)
     depth = 0
     for part, name in named:
@@ -77,7 +79,7 @@ def _loose(named: list[tuple[Part, str]], names: tuple[str, ...], last: bool, to
             out.append(re.escape(part))
             if not missing and not depth and not last:
                 return "".join(out)
-    return "".join(out) + ("$" if to_end else rest)
+    return "".join(out) + "$"
 
 
 def _loosely(leaf: Leaf) -> str:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.formats.matchers import Mask, Re2, bools, only, portable
+from tailrace.formats.outside import WHOLE
 from tailrace.formats.regex_split import Leaf
 from tailrace.formats.regex_tree import ALL, OTHER, free_chars, parse
 
@@ -29,7 +30,7 @@ class LeafCheck:
         self.needless = body == ".*" or (to_end and body == ".*?")
         self.whole = leaf.whole if to_end or self.needless else None
         inner = [n for n in leaf.captures if n != self.whole]
-        self.inner = Re2(f"^(?:{text}){end}", inner) if inner else None
+        self.inner = Re2(f"^(?:{text}){end}", inner) if inner or not (to_end or self.needless) else None
         self.test = f"^(?:{plain}){end}"
         self.needed = bool(leaf.captures) or not self.needless
         tree = parse(plain)
@@ -49,9 +50,13 @@ class LeafCheck:
         where = coded.indices
         if self.inner is None:
             return bools(pc.match_substring_regex(coded.dictionary, self.test).take(where).fill_null(False))
-        found = self.inner.match(coded.dictionary)
+        found = self.inner.found(coded.dictionary)
+        ok = pa.array(found.ok)
+        taken = found.groups.pop(WHOLE, None)
+        if taken is not None:  # the last leaf: what it leaves of a line is for another matcher to keep
+            ok = pc.and_(ok, pc.equal(taken, coded.dictionary).fill_null(False))
         groups |= {name: texts.take(where) for name, texts in found.groups.items()}
-        return bools(pa.array(found.ok).take(where).fill_null(False))
+        return bools(ok.take(where).fill_null(False))
 
     def _plainly_fine(self, pieces: pa.Array, absent: int) -> bool:
         """Do all match, as can be seen from the characters in them?"""

@@ -15,6 +15,7 @@ import regex
 
 from tailrace.core import DataError
 from tailrace.formats.grok import Expression
+from tailrace.formats.outside import WHOLE, Outside, around, takes_all
 from tailrace.formats.regex_tree import parse, unsure_groups
 
 Mask = npt.NDArray[np.bool_]
@@ -26,7 +27,7 @@ _MOST_TIMEOUTS = 100
 "So many, where none can."
 _PASS = 4
 "RE2 is fast up to this many groups."
-_GROUP = re.compile(r"\(\?P<(f\d+)>")
+_GROUP = re.compile(rf"\(\?P<(f\d+|{WHOLE})>")
 _TOKEN = re.compile(r"\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\\.|\(\??|.", re.DOTALL)
 _REFERENCES = re.compile(r"\\[1-9]|\\k|\\g|\(\?P[=>]|\(\?\(")
 _REWRITTEN = {
@@ -49,6 +50,8 @@ class Matched:
     "Lines that match."
     slow: tuple[int, ...] = ()
     "Lines that were given up after LINE_SECONDS."
+    outside: Outside | None = None
+    "What stands outside of the matches; None: they are whole lines."
 
 
 class Matcher(Protocol):
@@ -84,6 +87,7 @@ class Backtracking:
         self.expression = expression
         self.names = [capture.group for capture in expression.captures]
         self.search = regex.compile(portable(expression.text), regex.ASCII).search
+        self.takes_all = takes_all(portable(expression.text))
         self.instead = instead
         self.timeouts = 0
 
@@ -92,7 +96,8 @@ class Backtracking:
             return self.instead.match(lines)
         rows: list[tuple[str | None, ...] | None] = []
         slow: list[int] = []
-        search, names = self.search, self.names
+        partial: dict[int, tuple[str, str]] = {}
+        search, names, takes_all = self.search, self.names, self.takes_all
         for line in lines.to_pylist():
             try:
                 found = search(line, timeout=LINE_SECONDS)
@@ -101,10 +106,13 @@ class Backtracking:
                 found = None
                 if self._given_up():
                     return self.match(lines)
+            if found and not takes_all and found.span() != (0, len(line)):
+                partial[len(rows)] = line[: found.start()], line[found.end() :]
             rows.append(found.group(0, *names)[1:] if found else None)
         columns = [[row[i] if row else None for row in rows] for i in range(len(names))]
         groups = {name: pa.array(c, pa.string()) for name, c in zip(names, columns, strict=True)}
-        matched = Matched(groups, np.array([row is not None for row in rows], bool), tuple(slow))
+        ok = np.array([row is not None for row in rows], bool)
+        matched = Matched(groups, ok, tuple(slow), _outside(partial, len(lines)))
         return matched if not slow or self.instead is None else self._settled(lines, matched)
 
     def _given_up(self) -> bool:
@@ -132,14 +140,25 @@ class Re2:
     def __init__(self, text: str, names: Iterable[str]) -> None:
         """ArrowInvalid if RE2 cannot compile it."""
         self.text = portable(text)
-        self.names = list(names)
-        self.passes = [(part, only(self.text, part)) for part in fours(self.names)]
+        self.takes_all = takes_all(self.text)
+        self.names = [*([] if self.takes_all else [WHOLE]), *names]
+        spanned = self.text if self.takes_all else f"(?P<{WHOLE}>{self.text})"
+        self.passes = [(part, only(spanned, part)) for part in fours(self.names)]
         self.optional, self.doubtful = unsure_groups(parse(self.text))
         self.exact = regex.compile(self.text, regex.ASCII)
         for _, passed in self.passes:
             pc.extract_regex(pa.array([""]), passed)
+        if not self.takes_all:
+            around(only(self.text), pa.array([""]))
 
     def match(self, lines: pa.StringArray) -> Matched:
+        matched = self.found(lines)
+        whole = matched.groups.pop(WHOLE, None)
+        matched.outside = None if whole is None else self._outside(lines, whole)
+        return matched
+
+    def found(self, lines: pa.StringArray) -> Matched:
+        """The same without what is outside, but with a group for the whole match unless that is the line anyhow."""
         groups: dict[str, pa.Array] = {}
         ok: Mask | None = None
         for names, text in self.passes:
@@ -155,6 +174,14 @@ class Re2:
         for name in self.optional & groups.keys():
             groups[name] = self._told_apart(lines, name, groups[name])
         return Matched(groups, ok)
+
+    def _outside(self, lines: pa.StringArray, whole: pa.Array) -> Outside | None:
+        """Only lines that are longer than what was found in them are looked at once more."""
+        longer = bools(pc.greater(pc.binary_length(lines), pc.binary_length(whole)).fill_null(False))
+        if not longer.any():
+            return None
+        found = Outside.of(*around(only(self.text), lines.filter(pa.array(longer))))
+        return found and Outside.spread(found, longer)
 
     def _told_apart(self, lines: pa.StringArray, name: str, texts: pa.Array) -> pa.Array:
         """Null where the group took no part: RE2 says '' for that, and also where it matched nothing."""
@@ -175,6 +202,17 @@ class Re2:
         return found.group(name) if found else None
 
 
+def _outside(partial: dict[int, tuple[str, str]], count: int) -> Outside | None:
+    """Of the lines, by number, that were not taken as a whole."""
+    if not partial:
+        return None
+    where = np.zeros(count, bool)
+    where[list(partial)] = True
+    before, behind = (pa.array(texts, pa.string()) for texts in zip(*partial.values(), strict=True))
+    found = Outside.of(before, behind)
+    return found and Outside.spread(found, where)
+
+
 def fours(names: list[str]) -> list[tuple[str, ...]]:
     return [tuple(names[at : at + _PASS]) for at in range(0, len(names), _PASS)]
 
@@ -191,4 +229,9 @@ def filled(matched: Matched, where: Mask, rest: Matched) -> Matched:
     ok = matched.ok.copy()
     ok[where] = rest.ok
     places = np.flatnonzero(where)
-    return Matched(groups, ok, tuple(int(places[i]) for i in rest.slow))
+    outside = matched.outside
+    if outside is None:
+        outside = rest.outside and Outside.spread(rest.outside, where)
+    elif rest.outside is not None:
+        outside = outside.replaced(mask, rest.outside)
+    return Matched(groups, ok, tuple(int(places[i]) for i in rest.slow), outside)

@@ -15,12 +15,13 @@ from tailrace.core import Grok, Regex, Table, col
 from tailrace.formats.base import Batch, Decoder, Positions, Stream, moment_of
 from tailrace.formats.casts import cast_texts
 from tailrace.formats.cutting import Cutting
-from tailrace.formats.fit import Fitter
+from tailrace.formats.fit import REST, Fitter
 from tailrace.formats.grok import Expression, expressions_of
 from tailrace.formats.line_texts import Lines
 from tailrace.formats.lines import LineBlock, cut_lines
 from tailrace.formats.matchers import LINE_SECONDS, Backtracking, Matched, Matcher, Re2, bools, portable
 from tailrace.formats.multiline import Starts, records
+from tailrace.formats.outside import BEFORE
 from tailrace.formats.regex_split import split
 from tailrace.formats.regex_words import words
 from tailrace.formats.word_reader import WordReader
@@ -87,6 +88,7 @@ def _same(one: Matched, other: Matched) -> bool:
         not one.slow
         and bool((one.ok == other.ok).all())
         and all(texts.equals(other.groups[name]) for name, texts in one.groups.items())
+        and one.outside == other.outside
     )
 
 
@@ -101,7 +103,8 @@ def _pays(words: WordReader, otherwise: Matcher, lines: Lines) -> bool:
     took = time.thread_time() - started + alone * (1 - found.mean())
     mask = pa.array(found)
     agrees = expected.ok[found].all() and all(t.equals(expected.groups[n].filter(mask)) for n, t in groups.items())
-    return took < alone and bool(agrees)
+    whole = expected.outside is None or expected.outside.filter(mask).is_nothing()
+    return took < alone and bool(agrees) and whole
 
 
 class Way:
@@ -109,7 +112,8 @@ class Way:
 
     def __init__(self, table: Table, expression: Expression, multiline: bool) -> None:
         self.expression = expression
-        self.fitter = Fitter(table, expression.fields)
+        fields = (*expression.fields, BEFORE, REST)
+        self.fitter = Fitter(table, fields, always=(BEFORE, REST))
         self.candidates = _multiline_matchers(expression) if multiline else matchers(expression)
         self.words = None if multiline else word_reader(expression)
         self.chosen: Matcher | None = None if len(self.candidates) > 1 else self.candidates[0]
@@ -133,7 +137,10 @@ class Way:
         return [done, (rest, self.chosen.match(rest.texts))] if len(rest) else [done]
 
     def fields(self, matched: Matched) -> dict[str, pa.Array]:
-        """Texts by field, of the lines that match; of groups with one field the first that took part."""
+        """Texts by field, of the lines that match; of groups with one field the first that took part.
+
+        What stands outside of the matches is two fields more, if there is any.
+        """
         ok = pa.array(matched.ok)
         all_match = bool(matched.ok.all())
         fields: dict[str, pa.Array] = {}
@@ -142,6 +149,9 @@ class Way:
             texts = texts if all_match else texts.filter(ok)
             before = fields.get(capture.field)
             fields[capture.field] = texts if before is None else pc.coalesce(before, texts)
+        if matched.outside is not None:
+            outside = matched.outside.filter(ok)
+            fields |= {BEFORE: outside.before, REST: outside.behind}
         return fields
 
     def typed(self, fields: dict[str, pa.Array]) -> dict[str, pa.Array]:

@@ -67,7 +67,7 @@ def _learned(table: Table, samples: Iterable[Sampled]) -> list[Column]:
         kind = _text_kind(fmt) if isinstance(fmt, Delimited) and not fmt.all_varchar else _kind
         for text in _extras(bare, source, artifact, fmt):
             for name, value in _fields(text).items():
-                if name not in ("tp_misfit", "tp_rest"):
+                if name not in ("tp_misfit", "tp_before", "tp_rest"):
                     kinds.setdefault(name, set()).add(kind(value))
     return [Column(name, _type(seen - {"null"})) for name, seen in kinds.items()]
 

@@ -100,6 +100,7 @@ def compare(expression: Expression, reader: WordReader, lines: Lines) -> int:
     taken = np.array(lines.texts.to_pylist())[found].tolist() if len(lines) else []
     expected = [regex.search(portable(expression.text), line, regex.ASCII) for line in taken]
     assert all(expected), expression.source
+    assert [match[0] for match in expected if match] == taken, "what a match leaves of its line is not lost here"
     for capture in expression.captures if taken else ():
         assert groups[capture.group].to_pylist() == [match[capture.group] for match in expected if match], capture
     return len(taken)
