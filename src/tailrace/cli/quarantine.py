@@ -44,7 +44,8 @@ for _verb in (replay, purge):
 def list_quarantine(context: Context, names: tuple[str, ...], by: str | None, output: str, **filters: object) -> None:
     """How many records are in the quarantine, why, and since when.
 
-    A line per partition; `reason` is the most frequent one. SEL may hold wildcards.
+    A line per partition; `reason` is the most frequent one, with a * for the value of a record, which `example` and
+    `show` have. SEL may hold wildcards.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.lake.quarantined import grouped

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,6 +22,9 @@ EXAMPLES = 200
 SHORT = 100
 "Characters of an example."
 _CONTROL = frozenset(map(chr, range(32))) - {"\t", "\n", "\r"}
+_UNREAD = re.compile(r"(?<=^row: no timestamp \()'.*?'(?= in \S+ is n)", re.DOTALL)
+"A value that is no time."
+_VALUE = re.compile(r"""(['"]).*?\1""", re.DOTALL)
 Spot = tuple[Place, str, int]
 "A quarantine file, and a row of it."
 Row = dict[str, object]
@@ -52,7 +56,7 @@ def grouped(lake: Lake, names: Iterable[str], sought: Sought, by: str | None) ->
     groups: dict[tuple[str, str], Group] = {}
     for name in names:
         for page, numbers in found_pages(lake, name, sought):
-            rows = page.rows.take(pa.array(numbers))
+            rows = _generally(page.rows.take(pa.array(numbers)))
             for key, part in _parts(rows, by):
                 _add(
                     groups.setdefault((name, key), Group()),
@@ -64,6 +68,19 @@ def grouped(lake: Lake, names: Iterable[str], sought: Sought, by: str | None) ->
     )
     examples = _bytes_of([group.example for _, group in ordered[:EXAMPLES] if group.example])
     return [_row(name, key, by, group, examples) for (name, key), group in ordered]
+
+
+def general(reason: str) -> str:
+    """The reason without the value that a record happens to have: a `*` stands for it, as `--reason` takes it."""
+    if " Error: " in reason:  # of an expression, in the words of the engine
+        return _VALUE.sub(lambda found: f"{found[1]}*{found[1]}", reason)
+    return _UNREAD.sub("'*'", reason, count=1)
+
+
+def _generally(rows: pa.Table) -> pa.Table:
+    values, number = by_value(rows, "reason")
+    reasons = pa.array([reason and general(reason) for (reason,) in values], pa.string())
+    return rows.set_column(rows.schema.get_field_index("reason"), "reason", reasons.take(pa.array(number)))
 
 
 def _parts(rows: pa.Table, by: str | None) -> Iterator[tuple[str, Numbers]]:

@@ -72,6 +72,34 @@ def test_list_counts_by_partition_reason_artifact_and_day(world: World, tmp_path
         assert "regex: no match" in run(world, "list", "--output", form).stdout
 
 
+def test_records_with_one_reason_are_one_line_whatever_their_values(tmp_path: Path) -> None:
+    world = World(tmp_path / "home")
+    times = [f"14.11.2026 00:00:{n:02}" for n in range(60)]
+    write(tmp_path / "logs" / "a.log", "".join(f'{{"at": "{time}", "n": "{time}"}}\n' for time in times))
+    write(tmp_path / "logs" / "b.log", "".join(f'{{"at": "2026-11-14", "n": "{n}x"}}\n' for n in range(40)))
+    world.write_config(f"""
+        table "t" {{
+          column "tp_timestamp" {{ source = "at" }}
+          column "m" {{
+            type      = "bigint"
+            transform = "case when n like '%x' then n::bigint end"
+          }}
+        }}
+        partition "t" "p" {{
+          source "file" {{ paths = ["{tmp_path}/logs"] }}
+        }}
+    """)
+    world.collect()
+    unread, raised = told(world, "list", "--by", "reason")
+    assert unread["reason"].startswith("row: no timestamp ('*' in tp_timestamp is no ISO 8601 time")
+    assert (unread["records"], unread["example"]) == (60, f'{{"at": "{times[0]}", "n": "{times[0]}"}}')
+    assert (raised["records"], "'*'" in raised["reason"]) == (40, True), raised
+    shown = told(world, "show", "--reason", unread["reason"], "--limit", "0")
+    assert [f"'{time}'" in record["reason"] for time, record in zip(times, shown, strict=True)] == [True] * 60
+    (both,) = told(world, "list")
+    assert both["reasons"] == 2
+
+
 def test_show_has_bytes_places_and_reasons(world: World, tmp_path: Path) -> None:
     shown = told(world, "show", "p", "--limit", "0")
     assert [(r["position"], r["form"], r["raw"]) for r in shown][2:] == [
