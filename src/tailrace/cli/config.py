@@ -12,7 +12,7 @@ from tailrace.cli.options import Context, output_option, report_option, without_
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
-    from tailrace.config import Config, Problem
+    from tailrace.config import Config
     from tailrace.core import ConfigError, UsageError
 
 KINDS = ("partition", "source", "table", "format", "connection", "workspace")
@@ -32,24 +32,12 @@ def validate(context: Context, output: str) -> None:
     Also filters, transforms and formats are tried. Errors and warnings go to stderr, the sum of it to stdout; with
     --output json everything goes to stdout. Exits 3 when there is an error; warnings are none.
     """
+    from tailrace.cli.examining import examined
     from tailrace.cli.hints import note_nothing
-    from tailrace.cli.settings import load_config
-    from tailrace.config import ConfigErrors
     from tailrace.core import ConfigError
 
-    config: Config | None = None
-    readable: Config | None = None
-    problems: tuple[ConfigError, ...]
-    try:
-        config = readable = load_config(context)
-        problems = _check(config)
-    except ConfigErrors as error:
-        readable = error.config
-        more = _check(readable) if readable else ()
-        problems = ConfigErrors((*error.errors, *more)).errors
-    except ConfigError as error:
-        problems = (error,)
-    warnings = readable.warnings if readable else ()
+    found = examined(context)
+    config, problems, warnings = found.config, found.problems, found.warnings
     if output == "json":
         from tailrace.cli.listing import as_json
 
@@ -67,31 +55,23 @@ def validate(context: Context, output: str) -> None:
     sys.exit(ConfigError.exit_code if problems else 0)
 
 
-def _check(config: Config) -> tuple[Problem, ...]:
-    """What cannot be seen from the files alone: SQL and patterns. Imports engines only if there are some."""
-    from tailrace.pipeline.check import check
-
-    return tuple(check(config))
-
-
 def _print(config: Config | None, problems: tuple[ConfigError, ...], warnings: tuple[ConfigError, ...]) -> None:
     from tailrace.cli.main import report
-    from tailrace.cli.redact import redacted
     from tailrace.cli.summary import count
 
-    for warning in warnings:
-        click.secho(f"warning[{warning.code}]: ", fg="yellow", nl=False, err=True)
-        click.echo(redacted(str(warning)), err=True)
-        if warning.hint:
-            click.echo(f"  hint: {redacted(warning.hint)}", err=True)
-    for problem in problems:
-        report(problem)
+    for problem in sorted((*problems, *warnings), key=_in_order):
+        report(problem, warning=problem in warnings)
     found = f"{count(len(problems), 'error') if problems else 'no errors'}, {count(len(warnings), 'warning')}"
     if config is None:
         click.echo(found)
         return
     held = [count(number, kind) for kind, number in _counts(config).items()]
     click.echo(f"{count(len(config.files), 'file')}, {', '.join(held) or 'nothing configured'}: {found}")
+
+
+def _in_order(problem: ConfigError) -> tuple[str, int, int]:
+    place = getattr(problem, "place", None)
+    return (place.file, place.line, place.column) if place else ("", 0, 0)
 
 
 def _problem(problem: ConfigError) -> Row:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ MANY_FILES = 100_000
 LITTLE_SPACE = 1_000_000_000
 MOST_FILES = 10
 "Broken files of a table that are told one by one."
+CONFIGURATION = "configuration"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def command(context: Context, deep: bool, output: str) -> None:
     from tailrace.cli.redact import redacted
 
     checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, _tiers, partial(_lake, deep=deep))
-    found = [finding for check in checks for finding in _careful(check, context)]
+    found = _without_repeats(finding for check in checks for finding in _careful(check, context))
     findings = [replace(finding, detail=redacted(finding.detail)) for finding in found]
     if output == "json":
         click.echo(json.dumps([asdict(f) for f in findings], indent=2))
@@ -62,6 +63,17 @@ def command(context: Context, deep: bool, output: str) -> None:
             if f.hint:
                 click.echo(f"{' ' * (wide + 11)}hint: {f.hint}")
     sys.exit(any(f.state == "error" for f in findings))
+
+
+def _without_repeats(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """What is wrong with the configuration is wrong with a partition too: it is told once."""
+    said: set[str] = set()
+    for finding in findings:
+        if finding.name == CONFIGURATION:
+            said.add(finding.detail)
+        elif finding.detail in said:
+            continue
+        yield finding
 
 
 def _careful(check: Callable[[Context], Iterator[Finding]], context: Context) -> Iterator[Finding]:
@@ -121,14 +133,18 @@ def _home(context: Context) -> Iterator[Finding]:
 
 
 def _config(context: Context) -> Iterator[Finding]:
-    from tailrace.cli.settings import load_config
+    """All that `config validate` says."""
+    from tailrace.cli.examining import examined
     from tailrace.cli.summary import count
 
-    config = load_config(context)
-    held = f"{count(len(config.files), 'file')}, {count(len(config.partitions), 'partition')}"
-    yield Finding("configuration", "ok", held)
-    for warning in config.warnings:
-        yield Finding("configuration", "warning", str(warning), warning.hint)
+    found = examined(context)
+    for problem in found.problems:
+        yield Finding(CONFIGURATION, "error", str(problem), problem.hint)
+    if found.config is not None and not found.problems:
+        held = f"{count(len(found.config.files), 'file')}, {count(len(found.config.partitions), 'partition')}"
+        yield Finding(CONFIGURATION, "ok", held)
+    for warning in found.warnings:
+        yield Finding(CONFIGURATION, "warning", str(warning), warning.hint)
 
 
 def _plugins(context: Context) -> Iterator[Finding]:
@@ -173,13 +189,14 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
     from tailrace.core import TimeRange
     from tailrace.formats import decoder
     from tailrace.lake.intents import read_ledger
-    from tailrace.pipeline.check import check_expressions
+    from tailrace.pipeline.check import check_expressions, check_patterns
     from tailrace.pipeline.listing import list_sources
     from tailrace.pipeline.prepare import full_table, listing_window
     from tailrace.pipeline.report import PartitionReport
 
     for source in spec.sources:
         require_available(source)
+    check_patterns(config, [spec])
     lake, report = open_lake(context, config), PartitionReport(spec.full_name)
     window = listing_window(TimeRange(), read_ledger(lake, spec.table, spec.name), now())
     listed = list_sources(spec, tables_for(config, spec.table), window, report, lake)

@@ -85,10 +85,11 @@ def cli(context: Context) -> None:
     """Collect logs into an open lakehouse and answer SQL over them."""
 
 
-def report(error: TailraceError) -> None:
-    """An error as a person reads it: what, where, and what to do."""
+def report(error: TailraceError, *, warning: bool = False) -> None:
+    """An error, or what is only a warning, as a person reads it: what, where, and what to do."""
     for part in getattr(error, "errors", [error]):
-        click.secho(f"error[{part.code}]: ", fg="red", bold=True, nl=False, err=True)
+        kind, colour = ("warning", "yellow") if warning else ("error", "red")
+        click.secho(f"{kind}[{part.code}]: ", fg=colour, bold=not warning, nl=False, err=True)
         click.echo(redacted(str(part)), err=True)
         for line in getattr(part, "excerpt", "").splitlines():
             click.echo(line, err=True)

@@ -209,7 +209,8 @@ class Partitions:
         sources = [source for source in found if source is not None]
         if fallback is not None:
             sources = [replace(source, format=source.format or fallback) for source in sources]
-        self._format_is_known(table, sources)
+        if default is None:
+            self._format_is_known(table, sources)
         return self._numbered(sources)
 
     def _referred(self, reference: Reference, table: Table | None) -> SourceSpec | None:
@@ -224,8 +225,11 @@ class Partitions:
         )
         if table is None or spec is None or spec.format is not None or registry.has_table(table.name):
             return
+        value = self.report.outline.value
+        if value(spec.where, "format") != spec.where:  # it names one that could not be read, which was said
+            return
         for source in sources:
-            if source.format is None:
+            if source.format is None and value(source.where, "format") == source.where:
                 self.report.warn(
                     source.where,
                     f"no format is named by table {table.name} or by this source; JSON lines are assumed",

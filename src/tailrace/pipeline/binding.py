@@ -50,7 +50,7 @@ def index_fault(name: str, table: Table) -> Fault | None:
         return None
     guess = nearest(name, plain)
     hint = f"did you mean '{guess}'?" if guess else f"`tailrace table show {table.name}` lists its columns"
-    return Fault(name, f"cannot be '{name}', which is no such column of {table.name}", 0, hint, "unknown-column")
+    return Fault(name, f"cannot be '{name}', which is no such column of {table.name}", None, hint, "unknown-column")
 
 
 def filter_fault(expression: str, table: Table, may_come: Callable[[str], bool]) -> Fault | None:
@@ -97,8 +97,8 @@ def _told(expression: str, message: str, named: re.Match[str] | None, known: lis
     if named is None:
         return Fault(expression, _KIND.sub("", message.splitlines()[0]), None, _HINT)
     word = re.search(rf'(?<![\w"]){re.escape(named[1])}(?!\w)', expression, re.IGNORECASE)
-    suggested = _SUGGESTED.search(message)
-    guess = nearest(named[1].lower(), known) if known else suggested and suggested[1]
+    # DuckDB suggests some function in any case.
+    guess = nearest(named[1].lower(), known or _SUGGESTED.findall(message))
     hint = f"did you mean '{guess}'?" if guess else _HINT
     told = f"unknown column '{named[1]}'" if known else f"unknown function '{named[1]}'"
     return Fault(

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     Batches = tuple[pa.Schema, Iterator[pa.RecordBatch]]
 
+_NO_FUNCTION = re.compile(r"Function with name \"?(\S+?)\"? does not exist")
+_SUGGESTED = re.compile(r'Did you mean "(\w+)"')
 _GUESS = re.compile(r'\nDid you mean "[^"\n]*"\?')
 "DuckDB's own; it does not know tables that no statement has named yet."
 _NO_TABLE = re.compile(r'Table with name (\S+) does not exist(?: because schema "([^"]+)")?')
@@ -179,7 +181,10 @@ class Engine:
         return statement.text
 
     def _guess(self, message: str) -> str | None:
-        """What may be meant by a table that does not exist."""
+        """What may be meant by a table or function that does not exist."""
+        if function := _NO_FUNCTION.search(message):
+            guess = nearest(function[1].lower(), _SUGGESTED.findall(message))  # DuckDB suggests some in any case
+            return f"did you mean '{guess}'?" if guess else "`from duckdb_functions()` lists what there is"
         missing = _NO_TABLE.search(message)
         if missing and missing[2]:
             guess = nearest(missing[2], self.views.schemas)

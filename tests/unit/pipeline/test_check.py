@@ -42,7 +42,7 @@ def nginx(line: str) -> str:
         (nginx("filter = \"uper(host) = 'X'\""), ["5:13: filter: unknown function 'uper'"]),
         (nginx('filter = "row_number() over () = 1"'), ["5:12: filter: a window function looks at other rows"]),
         (nginx('filter = "sum(status) > 1"'), ["5:12: filter: an aggregate such as count() looks at other rows"]),
-        (nginx('tp_index = "tp_id"'), ["5:15: tp_index: cannot be 'tp_id'"]),
+        (nginx('tp_index = "tp_id"'), ["5:14: tp_index: cannot be 'tp_id'"]),
         (nginx("filter = \"status >= 500 and list_contains(tp_ips, '192.0.2.1')\""), []),
     ],
 )
