@@ -18,6 +18,7 @@ from tailrace.clouds.errors import told
 from tailrace.clouds.settings import Settings, in_environment, require_metadata
 from tailrace.core import ConfigError, SourceError
 from tailrace.core.errors import DENIED
+from tailrace.core.extras import install
 
 if TYPE_CHECKING:
     import boto3
@@ -171,7 +172,7 @@ def _boto3() -> Any:
     except ImportError:
         raise ConfigError(
             "profiles, shared files and roles of AWS need boto3",
-            code="config.missing-package", hint="pip install 'tailrace[aws]'",
+            code="config.missing-package", hint=install("aws"),
         ) from None  # fmt: skip
     return boto3
 

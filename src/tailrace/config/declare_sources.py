@@ -221,7 +221,9 @@ CONNECTIONS = _kinds(
         "external_id": _secret("External id that the role asks for."),
         "session_name": Attr("text", "Name of the assumed session."),
         "endpoint_url": Attr("text", "Another server that speaks the same protocol."),
-        "s3_force_path_style": Attr("flag", "Bucket in the path, not in the host name.", default=False),
+        "s3_force_path_style": Attr(
+            "flag", "Bucket in the path, not in the host name. Default: with `endpoint_url`, or a dot in its name."
+        ),
         "max_error_retry_attempts": Attr("number", "How often a request is tried again.", default=9, least=1),
         "min_error_retry_delay": Attr("number", "Shortest pause between two tries, in milliseconds.", default=25),
     }),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from tailrace.core.errors import ConfigError, UsageError
+from tailrace.core.extras import install
 from tailrace.export.copying import copy_error
 from tailrace.export.hive import HiveExport
 from tailrace.export.scope import Exported, Plan, Scope
@@ -69,6 +70,6 @@ class Export:
             raise ConfigError(
                 f"exporting as Iceberg needs {error.name}, which is not installed",
                 code="config.missing-package",
-                hint="pip install 'tailrace[iceberg]'",
+                hint=install("iceberg"),
             ) from None
         return IcebergExport(self.target, seen, in_place=self.in_place)

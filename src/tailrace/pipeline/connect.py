@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import SparkError
+from tailrace.core.extras import install
 from tailrace.pipeline.options import PACKED_PYTHON, UNPACKED
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def check_packages() -> None:
         raise SparkError(
             f"Spark Connect needs Python packages that are not installed: {', '.join(missing)}",
             code="spark.connect-packages",
-            hint="python -m pip install 'tailrace[connect]'",
+            hint=install("connect"),
         )
 
 

@@ -15,6 +15,7 @@ from urllib.parse import quote, unquote
 
 from tailrace.config.model import ConnectionSpec
 from tailrace.core import Artifact, ConfigError, SourceError, TimeRange
+from tailrace.core.extras import install
 from tailrace.sources.base import DENIED, GONE, IO, Asked, Found, Given, Unreadable
 from tailrace.sources.credentials import Secrets, secret_of, text_of, wrapped
 from tailrace.sources.streaming import as_line, streamed
@@ -180,6 +181,6 @@ def _library() -> Any:
     except ImportError:
         raise ConfigError(
             "this source needs the package confluent-kafka", code="config.missing-package",
-            hint="pip install 'tailrace[kafka]'",
+            hint=install("kafka"),
         ) from None  # fmt: skip
     return confluent_kafka

@@ -59,7 +59,8 @@ def open_exact(settings: Settings, bucket: str, key: str, location: str) -> Bina
 
 def _client(settings: Settings) -> Any:
     tries = int(settings.number("max_error_retry_attempts", 9))
-    path_style = settings.flag("s3_force_path_style") or endpoint_of(settings) is not None
+    asked = settings.flag("s3_force_path_style")
+    path_style = endpoint_of(settings) is not None if asked is None else asked
     return boto_session(settings).client(
         "s3",
         endpoint_url=endpoint_of(settings),

@@ -11,6 +11,7 @@ import msgspec
 
 from tailrace.config.values import Secret
 from tailrace.core import ConfigError
+from tailrace.core.extras import install
 from tailrace.sources.slices import Pairs
 
 LIFETIME = 600
@@ -80,7 +81,7 @@ def _require() -> None:
     except ImportError:
         raise ConfigError(
             "signing with a private key needs the package cryptography",
-            code="config.missing-package", hint="pip install 'tailrace[signing]'",
+            code="config.missing-package", hint=install("signing"),
         ) from None  # fmt: skip
 
 

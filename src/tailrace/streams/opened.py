@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import ConfigError, TailraceError
+from tailrace.core.extras import install
 from tailrace.streams.intake import Intake
 from tailrace.streams.settings import ListenerOptions
 from tailrace.streams.syslog_listener import SyslogListener
@@ -130,5 +131,5 @@ class Opened:
 
 
 def _missing(what: str, extra: str, error: ImportError, options: ListenerOptions) -> ConfigError:
-    hint = f"install it with pip install 'tailrace[{extra}]'"
-    return ConfigError(f"{what} needs {error.name}", code="serve.missing", where=options.id, hint=hint)
+    told = f"{what} needs {error.name}"
+    return ConfigError(told, code="serve.missing", where=options.id, hint=install(extra))

@@ -14,6 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable, Table
 
 from tailrace.core import ConfigError, TimeRange
+from tailrace.core.extras import install
 from tailrace.export.run import Export
 from tailrace.export.scope import Scope
 from tailrace.lake.paths import Lake
@@ -153,4 +154,4 @@ def test_without_the_package(source: Source, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(__import__("sys").modules, "tailrace.export.iceberg", None)
     with pytest.raises(ConfigError, match=r"needs .*, which is not installed") as caught:
         source.export("iceberg")
-    assert "tailrace[iceberg]" in str(caught.value.hint)
+    assert caught.value.hint == install("iceberg")

@@ -142,6 +142,8 @@ def test_several_statements(filled: World) -> None:
     [
         ("select * from nginx_acess_log", "did you mean 'nginx_access_log'?"),
         ("select * from zzz", "`tailrace table list` shows what there is"),
+        ("select no_such_fn(1)", "`from duckdb_functions()` lists what there is"),
+        ("select uper('x')", "did you mean 'upper'?"),
         ("select nothing from nginx_access_log", None),
         ("selec 1", None),
         ("select 1/'x'::int", None),
