@@ -131,6 +131,8 @@ class Batch:
     bad: list[Bad] = field(default_factory=list)
     skipped: int = 0
     "Header, comment and blank lines."
+    fields: tuple[str, ...] | None = None
+    "What the records have, where a header or the format names it."
 
     @property
     def rows(self) -> int:

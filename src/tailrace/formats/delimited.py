@@ -217,7 +217,7 @@ class Reading:
             return self._halves(block, newlines)
         self.types = {n: t for n, t in reader.types.items() if not pa.types.is_string(t)}
         wanted = len(self.names)
-        reasons = {n: f"{self.kind}: {count} fields instead of {wanted}" for n, count in refused.items()}
+        reasons = {n: f"{self.kind}: {_fields(count)} instead of {wanted}" for n, count in refused.items()}
         more, reasons = self.mended(block, refused, reasons, newlines)
         kept = np.setdiff1d(np.arange(len(block)), list(refused)) if refused else np.arange(len(block))
         if not len(kept):
@@ -254,7 +254,12 @@ class Reading:
         invalid = np.flatnonzero(np.isin(kept, list(block.originals))).tolist() if block.originals else []
         columns, extra, flagged = self.fitter.fit(fields, len(kept), marked=True, invalid=invalid)
         raw = block.raw
-        return Batch(columns, block.positions[kept], lambda row: raw(int(kept[row])), extra, flagged)
+        named = tuple(fields)
+        return Batch(columns, block.positions[kept], lambda row: raw(int(kept[row])), extra, flagged, fields=named)
+
+
+def _fields(count: int) -> str:
+    return f"{count} field{'' if count == 1 else 's'}"
 
 
 def _has_returns(block: LineBlock) -> bool:

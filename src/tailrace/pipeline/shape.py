@@ -169,7 +169,7 @@ class Shaper:
                 erased, failing = self.eraser.wanted(given, rows)
                 refused |= failing
         if times.null_count:
-            refused |= self.timeless.reasons(times, columns.get("tp_extra"))
+            refused |= self.timeless.reasons(times, columns.get("tp_extra"), [batch for _, batch in parts])
         for column in self.required:
             array = columns.get(column.name)
             missing = range(rows) if array is None else _nulls(array)

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import At, Table
+from tailrace.formats.base import Batch
 
 _MISFIT = "tp_misfit"
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 "Values as they were sent: a number may be too large for any type."
 _SHOWN = 40
 "Characters of a value that are told."
+_MOST_FIELDS = 8
+"So many fields of a record are told."
 
 
 class Timeless:
@@ -24,13 +29,32 @@ class Timeless:
         self._absent = f"row: no timestamp (no time in {', '.join(named)})"
         self._forms = {column.name: column.time for column in table.columns}
         self._places = dict.fromkeys(["tp_timestamp", *named])
+        asked = [column for column in table.columns if column.name in self._places]
+        self._sources = [] if any(column.sql for column in asked) else [c.src or c.name for c in asked]
 
-    def reasons(self, times: pa.Array, extra: pa.Array | None) -> dict[int, str]:
-        """By row without a time; `extra` holds the values that did not fit their columns."""
-        rows: list[int] = np.flatnonzero(times.is_null().to_numpy(zero_copy_only=False)).tolist()
-        if extra is None:
-            return dict.fromkeys(rows, self._absent)
-        return {row: self._reason(extra[row].as_py()) for row in rows}
+    def reasons(self, times: pa.Array, extra: pa.Array | None, batches: Sequence[Batch]) -> dict[int, str]:
+        """By row without a time; `extra` holds the values that did not fit their columns, of all batches together."""
+        missing = times.is_null().to_numpy(zero_copy_only=False)
+        told: dict[int, str] = {}
+        first = 0
+        for batch in batches:
+            rows = (np.flatnonzero(missing[first : first + batch.rows]) + first).tolist()
+            first += batch.rows
+            reason = self.without_field(batch.fields) if rows and batch.fields is not None else None
+            if reason is not None or extra is None:
+                told |= dict.fromkeys(rows, reason or self._absent)
+            else:
+                told |= {row: self._reason(extra[row].as_py()) for row in rows}
+        return told
+
+    def without_field(self, fields: tuple[str, ...]) -> str | None:
+        """The reason of records that have these fields, none of which may hold a time; None where one may."""
+        if not self._sources or not {s.lower() for s in self._sources}.isdisjoint(f.lower() for f in fields):
+            return None
+        more = f" and {len(fields) - _MOST_FIELDS} more" if len(fields) > _MOST_FIELDS else ""
+        told = ", ".join(f"'{field}'" for field in fields[:_MOST_FIELDS])
+        sought = " or ".join(f"'{source}'" for source in self._sources)
+        return f"row: no timestamp (no field {sought}; the record has {told}{more})"
 
     def absent(self, times: pa.Array, extra: pa.Array | None) -> pa.Array:
         """Which rows tell no time at all: what cannot be read as one is not among them."""

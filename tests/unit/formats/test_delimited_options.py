@@ -47,9 +47,9 @@ def test_missing_fields_are_null() -> None:
 
 
 def test_without_padding_they_are_refused() -> None:
-    rows, bad = read("a,b,c\n1,2\n", header=True)
+    rows, bad = read("a,b,c\n1,2\n1\n", header=True)
     assert rows == []
-    assert [b.reason for b in bad] == ["delimited: 2 fields instead of 3"]
+    assert [b.reason for b in bad] == ["delimited: 2 fields instead of 3", "delimited: 1 field instead of 3"]
 
 
 def test_quoted_nulls() -> None:

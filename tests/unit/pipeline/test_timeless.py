@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -26,11 +27,14 @@ ABSENT = "row: no timestamp (no time in tp_timestamp)"
 UNREAD = 'is no ISO 8601 time; `time = "…"` of the column tells how it is written)'
 
 
-def reasons(world: World, text: str, format: str = "jsonl", time: str = "") -> list[str]:
+HEADED = 'format "delimited" "default" {\n  header = true\n}\n'
+
+
+def reasons(world: World, text: str, format: str = "jsonl", time: str = "", format_named: str = "") -> list[str]:
     logs = world.home.parent / "logs"
     logs.mkdir()
     (logs / "a.log").write_text(text)
-    world.write_config(CONFIG.format(logs=logs, format=format, time=time))
+    world.write_config(format_named + CONFIG.format(logs=logs, format=format, time=time))
     (report,) = world.collect()
     assert report.clean, report.troubles
     return [reason for (reason,) in world.query("select reason from tp_quarantine order by position")]
@@ -55,6 +59,20 @@ def test_a_form_that_does_not_fit_is_named(world: World) -> None:
 )
 def test_of_a_long_value_the_beginning_is_told(world: World, value: str, shown: str) -> None:
     assert reasons(world, f'{{"at": {value}}}\n') == [f"row: no timestamp ('{shown}' in tp_timestamp {UNREAD}"]
+
+
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("at;who;amt", "'at;who;amt'"),
+        ("when,who", "'when', 'who'"),
+        (",".join("abcdefghij"), "'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h' and 2 more"),
+    ],
+)
+def test_a_field_that_no_record_has_is_named_with_those_that_there_are(world: World, header: str, told: str) -> None:
+    values = re.sub(r"\w+", CLF, header)
+    found = reasons(world, f"{header}\n{values}\n{values}\n", "delimited", format_named=HEADED)
+    assert found == [f"row: no timestamp (no field 'at'; the record has {told})"] * 2
 
 
 def test_times_that_can_be_read_are_rows(world: World, tmp_path: Path) -> None:
