@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tailrace.core import Artifact, Column, Delimited, Format, Table, TailraceError
 from tailrace.core.columns import is_column_name
-from tailrace.formats import decoder
+from tailrace.formats import decoder, field_types
 from tailrace.formats.base import CorruptStream
 from tailrace.formats.stream import open_streams
 from tailrace.sources import Source
@@ -63,13 +63,19 @@ def _learned(table: Table, samples: Iterable[Sampled]) -> list[Column]:
     """
     bare = replace(table, columns=tuple(c for c in table.columns if c.sql is None), keep=("*",))
     kinds: dict[str, set[str]] = {}
+    types: dict[str, str | None] = {}
     for source, artifact, fmt in islice(samples, SAMPLE_ARTIFACTS):
         kind = _text_kind(fmt) if isinstance(fmt, Delimited) and not fmt.all_varchar else _kind
-        for text in _extras(bare, source, artifact, fmt):
-            for name, value in _fields(text).items():
+        for named, texts in _extras(bare, source, artifact, fmt):
+            # A field that is named and never filled is a column all the same: a query may ask for it.
+            for name in named:
+                kinds.setdefault(name, set())
+            types |= named
+            for name, value in (pair for text in texts for pair in _fields(text).items()):
                 if name not in ("tp_misfit", "tp_before", "tp_rest"):
                     kinds.setdefault(name, set()).add(kind(value))
-    return [Column(name, _type(seen - {"null"})) for name, seen in kinds.items()]
+    learned = {name: seen - {"null"} for name, seen in kinds.items()}
+    return [Column(name, _type(seen) if seen else types.get(name) or "varchar") for name, seen in learned.items()]
 
 
 def _fields(text: str) -> dict[str, object]:
@@ -80,14 +86,19 @@ def _fields(text: str) -> dict[str, object]:
     return fields
 
 
-def _extras(bare: Table, source: Source, artifact: Artifact, fmt: Format) -> Iterator[str]:
+def _extras(
+    bare: Table, source: Source, artifact: Artifact, fmt: Format
+) -> Iterator[tuple[dict[str, str | None], Iterable[str]]]:
+    """Per batch the fields that its header or format names, with types if it tells them, and what has no column."""
     try:
         with source.open(artifact) as raw:
             for _, stream in open_streams(raw, artifact.location):
                 rows = 0
                 for batch in decoder(bare, fmt).decode(stream):
-                    if batch.extra is not None:
-                        yield from islice(batch.extra.drop_null().to_pylist(), SAMPLE_ROWS - rows)
+                    told = (field_types(fmt) if batch.rows else None) or {}
+                    named = {name: told.get(name) for name in batch.fields or told}
+                    extra = batch.extra.drop_null().to_pylist() if batch.extra is not None else []
+                    yield named, extra[: SAMPLE_ROWS - rows]
                     rows += batch.rows
                     if rows >= SAMPLE_ROWS:
                         return
