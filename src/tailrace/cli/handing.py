@@ -45,6 +45,8 @@ class Handing:
     target: Lake
     wanted: Wanted
     overwrite: bool = False
+    listing: str | None = None
+    "The command that lists what the lake that gives has."
     troubles: list[tuple[str, TailraceError]] = field(default_factory=list)
     _seen: dict[str, Snapshot] = field(default_factory=dict)
 
@@ -113,7 +115,7 @@ class Handing:
             if seen is not None:
                 self._seen[table] = seen
         known = [f"{table}.{e.partition}" for table, seen in self._seen.items() for e in partition_extents(seen)]
-        found = listed("partition", self.wanted.names, sorted(known))
+        found = listed("partition", self.wanted.names, sorted(known), self.listing)
         schema = self.wanted.schema
         return [name for name in found if schema is None or schema.holds(name.partition(".")[0])]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,8 @@ def run(
     window = TimeRange(*(None if text is None else parse_time(text, moment) for text in (start, end)))
     version = None if at is None else int(at) if at.isdecimal() else parse_time(at, moment)
     wanted = Wanted(names, window, indexes, _schema(config, schema), version)
-    handing = Handing(kind, source, target, wanted, overwrite)
+    listing = _listing(address, connection) if kind == "pull" else None
+    handing = Handing(kind, source, target, wanted, overwrite, listing)
     planned = handing.plan()
     if dry_run:
         days = [_row(name, day) for name, some in planned.items() for day in some]
@@ -81,6 +83,12 @@ def run(
         done = [_done(name, handed) for name, handed in handing.carry_out(planned, told)]
     _tell(context, done, DONE, handing, output)
     sys.exit(max((error.exit_code for _, error in handing.troubles), key=lambda code: code == 5, default=0))
+
+
+def _listing(address: str, connection: str | None) -> str:
+    """The command that shows what another lake holds."""
+    options = ["--lake", address, *(["--connection", connection] if connection else [])]
+    return f"tailrace partition list {shlex.join(options)}"
 
 
 def _done(name: str, handed: Handed) -> Row:

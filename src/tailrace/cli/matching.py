@@ -16,15 +16,18 @@ def is_pattern(name: str) -> bool:
     return not _WILD.isdisjoint(name)
 
 
-def listed(noun: str, patterns: Sequence[str], names: Iterable[str]) -> list[str]:
-    """Names that any pattern fits, in their own order; without patterns all. A pattern that fits none is an error."""
+def listed(noun: str, patterns: Sequence[str], names: Iterable[str], everything: str | None = None) -> list[str]:
+    """Names that any pattern fits, in their own order; without patterns all. A pattern that fits none is an error.
+
+    `everything` is the command that lists all of them.
+    """
     names = list(names)
     if not patterns:
         return names
     found = [_fitting(noun, pattern, names) for pattern in patterns]
     for pattern, some in zip(patterns, found, strict=True):
         if not some:
-            raise _missing(noun, pattern, names)
+            raise _missing(noun, pattern, names, everything)
     return [name for name in names if any(name in some for some in found)]
 
 
@@ -54,9 +57,9 @@ def _fitting(noun: str, pattern: str, names: Iterable[str]) -> list[str]:
     return [name for name, some in parts.items() if any(fnmatchcase(part, pattern) for part in some)]
 
 
-def _missing(noun: str, name: str, names: Sequence[str]) -> UsageError:
+def _missing(noun: str, name: str, names: Sequence[str], everything: str | None = None) -> UsageError:
     known = {*names, *(n.rpartition(".")[2] for n in names)}
-    hint = hint_at(name, known, f"tailrace {noun} list")
+    hint = hint_at(name, known, everything or f"tailrace {noun} list")
     return UsageError(f"no {noun} is called '{name}'", code=f"usage.unknown-{noun}", hint=hint)
 
 

@@ -31,6 +31,8 @@ BLOCK = 8 << 20
 "Bytes of a file that is fetched that lie in memory at a time."
 DELETED_AT_ONCE = 1000
 ATTEMPTS = 5
+_NO_BUCKET = ("no such bucket", "no such container")
+_MAKE_IT = "check its name, or make it: Tailrace makes none; `tailrace connection test` tells who you are"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -275,7 +277,7 @@ def answered(where: str) -> Iterator[None]:
 def refused(error: Exception, where: str) -> LakeError:
     """What a server said, as an error of the lake."""
     reason, code = told(error)
-    hint = HINT if code == DENIED else None
+    hint = HINT if code == DENIED else _MAKE_IT if reason.startswith(_NO_BUCKET) else None
     return LakeError(reason, code=_code(code), where=where, hint=hint)
 
 

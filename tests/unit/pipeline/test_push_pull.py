@@ -262,6 +262,17 @@ def test_lakes_that_cannot_be(world: World, address: str, code: str) -> None:
     assert refused.value.hint
 
 
+def test_the_hint_lists_the_lake_that_was_asked(world: World, tmp_path: Path) -> None:
+    from tailrace.core import TailraceError
+
+    there = str(tmp_path / "other lake")
+    run(world, "push", "*", "--lake", there)
+    for command, lake in (("push", ""), ("pull", f" --lake '{there}'")):
+        with pytest.raises(TailraceError) as refused:
+            run(world, command, "qqqq", "--lake", there)
+        assert refused.value.hint == f"`tailrace partition list{lake}` shows all"
+
+
 def test_by_the_name_of_a_workspace(world: World, tmp_path: Path) -> None:
     config = (world.home / "config" / "test.tpc").read_text()
     world.write_config(config + f'workspace "archive" {{ path = "{tmp_path}/archive" }}\n')

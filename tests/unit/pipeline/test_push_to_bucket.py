@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from lakecheck import check, stored
-from remotelake import BUCKET, MotoProcess, moto_process, remote_lake
+from remotelake import BUCKET, MotoProcess, bucket_place, moto_process, remote_lake
 from twolakes import PLACE, ROWS, hand, made_in, rows_of, told
 
+from tailrace.core import LakeError
 from tailrace.lake.paths import Lake
 
 
@@ -33,6 +34,14 @@ def test_there_and_back(server: MotoProcess, tmp_path: Path) -> None:
     world.compact()
     assert {state for state, *_ in told(hand("push", world.lake, remote))} <= {"same", "differs"}
     assert stored(remote) == stored(world.home)
+
+
+def test_a_bucket_that_is_not_there_is_told_with_what_to_do(server: MotoProcess, tmp_path: Path) -> None:
+    world, nowhere = made_in(tmp_path), bucket_place(server.url, "lake", "no-such-bucket")
+    with pytest.raises(LakeError) as refused:
+        hand("push", world.lake, Lake(tmp_path / "cache", "default", nowhere))
+    assert refused.value.code == "lake.gone"
+    assert str(refused.value.hint).startswith("check its name, or make it")
 
 
 def test_two_at_once(server: MotoProcess, tmp_path: Path) -> None:
