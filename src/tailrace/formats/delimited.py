@@ -254,7 +254,8 @@ class Reading:
         invalid = np.flatnonzero(np.isin(kept, list(block.originals))).tolist() if block.originals else []
         columns, extra, flagged = self.fitter.fit(fields, len(kept), marked=True, invalid=invalid)
         raw = block.raw
-        named = tuple(fields)
+        # Other kinds make fields of their own, by names that nobody has written.
+        named = tuple(fields) if self.kind == Reading.kind else None
         return Batch(columns, block.positions[kept], lambda row: raw(int(kept[row])), extra, flagged, fields=named)
 
 
