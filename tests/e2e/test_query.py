@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
@@ -45,6 +47,41 @@ def test_ctrl_c(filled: Home) -> None:
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=120)
     assert (process.returncode, err) == (130, "interrupted\n")
+
+
+def test_time_and_spark_that_has_to_start(filled: Home) -> None:
+    """What was stopped is over; the next statement has a Spark of its own."""
+    done = filled.run("query", "--engine", "spark", "--timeout", "1s", "select 1")
+    assert (done.code, done.out) == (1, "")
+    assert "error[query.timeout]: stopped after 1 s" in done.err
+
+
+@pytest.mark.parametrize("seconds", [1, 6])
+def test_spark_after_one_that_was_given_up(filled: Home, seconds: int) -> None:
+    """Where its JVM had started, and where a session was being made of it."""
+    program = f"""
+import threading, time
+from tailrace.cli.engines import QuerySession
+from tailrace.cli.options import Context
+from tailrace.core.errors import SparkError
+
+session, told = QuerySession(Context(home={str(filled.path)!r})), []
+def wait():
+    try:
+        session.get()
+    except SparkError as error:
+        told.append(error.code)
+waiting = threading.Thread(target=wait)
+waiting.start()
+time.sleep({seconds})
+begun = time.monotonic()
+session.give_up()
+waiting.join(60)
+print(time.monotonic() - begun < 30, session.get().sql("select 41 + 1").collect()[0][0])
+session.stop()
+"""
+    done = subprocess.run([sys.executable, "-c", program], env=filled.environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "True 42\n"), done.stderr
 
 
 def test_errors_have_a_code(filled: Home) -> None:

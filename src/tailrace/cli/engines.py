@@ -12,8 +12,11 @@ from tailrace.cli.options import Context
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tailrace.cli.lazy_session import LazySession
     from tailrace.query.engine import Engine
 
+_PATIENCE = 0.5
+"Seconds that a JVM has to end which nobody waits for any more."
 ENGINES = ("auto", "duckdb", "spark")
 
 
@@ -31,7 +34,8 @@ def made(context: Context, engine: str, *given: Any) -> Engine:
         current.call_on_close(session.stop)
     if engine == "spark":
         session.begin()
-    return SparkEngine(*given, session=session.get, too_large=_say if engine == "auto" else None)
+    too_large = _say if engine == "auto" else None
+    return SparkEngine(*given, session=session.get, too_large=too_large, give_up=session.give_up)
 
 
 def _say(size: int, memory: int) -> None:
@@ -46,9 +50,9 @@ class QuerySession:
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self.lazy: Any = None
+        self.lazy: LazySession | None = None
 
-    def begin(self) -> None:
+    def begin(self) -> LazySession:
         """A JVM starts at once, while other things are found out; a server that runs has one already."""
         from dataclasses import replace
 
@@ -65,12 +69,16 @@ class QuerySession:
             os.environ[warm.TOKEN] = server.token
             options = replace(options, remote=server.remote)
         self.lazy = LazySession(options)
+        return self.lazy
 
     def get(self) -> SparkSession:
-        if self.lazy is None:
-            self.begin()
-        session: SparkSession = self.lazy.get()
-        return session
+        return (self.lazy or self.begin()).get()
+
+    def give_up(self) -> None:
+        """Whoever waits for it does so no longer; the next statement that needs a session starts another."""
+        lazy, self.lazy = self.lazy, None
+        if lazy is not None:
+            lazy.stop(_PATIENCE)
 
     def stop(self) -> None:
         if self.lazy is not None:

@@ -101,9 +101,14 @@ class LazySession:
         if self.session is None and self.driver is not None:
             # Whoever waits for the JVM holds the lock: it need not come up first to be stopped.
             self.driver.close(patience)
-        with self.lock:
+        # A server that does not answer is not waited for by whoever has lost patience.
+        if not self.lock.acquire(timeout=-1 if patience is None or self.driver is not None else patience):
+            return
+        try:
             session, self.session = self.session, None
             driver, self.driver = self.driver, None
+        finally:
+            self.lock.release()
         if session is not None:
             close_session(session, patience)
         elif driver is not None:

@@ -67,12 +67,21 @@ def open_session(options: SessionOptions, driver: Driver | None = None) -> Spark
     else:
         check_packages()
     with _environment(environment), _own_interrupts():
-        spark = _build(settings)
+        spark = _made_on(settings, driver)
     _quieten_accumulators()
     if settings.remote is not None and settings.environment is not None:
         ship(spark, settings.environment)
     _running, _made = driver, spark
     return spark
+
+
+def _made_on(settings: Settings, driver: Driver | None) -> SparkSession:
+    try:
+        return _build(settings)
+    except SparkError:
+        if driver is not None and driver is not _running:
+            _let_go()  # PySpark would ask this JVM for the next session too, which has another
+        raise
 
 
 def _given_by_submit() -> dict[str, str]:

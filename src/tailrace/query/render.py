@@ -22,6 +22,8 @@ _DRAWN = ("table", "pretty", "plain")
 _PLAIN = re.compile(r'[^",\r\n]+')
 _AS_TEXT = json.encoder.encode_basestring
 "What `json.dumps` does to a text, without looking for anything else in it."
+_BYTES = tuple(chr(byte) if 32 <= byte < 127 and byte != 92 else f"\\x{byte:02X}" for byte in range(256))
+"Bytes as DuckDB reads them: `'\\xC3\\xBC'::blob`."
 _BREAKS = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -244,7 +246,7 @@ def _text(value: Any) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
     if isinstance(value, bytes):
-        return value.decode("utf-8", "backslashreplace")
+        return "".join(map(_BYTES.__getitem__, value))
     return as_json(value) if isinstance(value, dict | list | tuple) else str(value)
 
 

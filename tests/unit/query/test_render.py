@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+import duckdb
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,7 +105,7 @@ VALUES: list[tuple[Any, Any]] = [
     (time(3, 4), "03:04:00"),
     (timedelta(days=3), "3 days, 0:00:00"),
     (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
-    (b"ab\xff", "ab\\xff"),
+    (b"ab\xff", "ab\\xFF"),
     ("é\n", "é\n"),
     ([1, None, math.nan], [1, None, None]),
     ({"a": {"b": [date(2024, 1, 2)]}}, {"a": {"b": ["2024-01-02"]}}),
@@ -156,3 +157,23 @@ def test_json_comes_back(rows: list[tuple[str, Any]]) -> None:
     expected = [{"a": a, "b": b} for a, b in rows]
     assert json.loads(shown("json", ["a", "b"], *rows)) == expected
     assert [json.loads(line) for line in shown("jsonl", ["a", "b"], *rows).split("\n") if line] == expected
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl", "csv", "table", "pretty", "plain", "line", "markdown"])
+def test_bytes_look_the_same_in_every_form(form: str) -> None:
+    answer = shown(form, ["b"], (b'\xfcber \x00\n\\{"a"}',), types=["BLOB"])
+    wanted = r'\xFCber \x00\x0A\x5C{"a"}'
+    spelled = {"csv": wanted.replace('"', '""')}.get(form, wanted)
+    assert (json.dumps(wanted) if form.startswith("json") else spelled) in answer
+
+
+@given(st.binary())
+def test_bytes_come_back(value: bytes) -> None:
+    ((text,),) = (row.values() for row in json.loads(shown("json", ["b"], (value,), types=["BLOB"])))
+    assert text.isascii()
+    assert text.isprintable() or not text
+    assert duckdb.execute("select $1::varchar::blob", [text]).fetchall() == [(value,)]
+
+
+def test_bytes_inside_of_others() -> None:
+    assert json.loads(shown("jsonl", ["b"], ({"id": b"\x01"},))) == {"b": {"id": r"\x01"}}

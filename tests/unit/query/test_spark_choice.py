@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from pathlib import Path
 from typing import NoReturn
 
@@ -9,12 +11,15 @@ import pytest
 from weblake import made_web
 from world import World
 
-from tailrace.core.errors import SparkError
+from tailrace.cli.lazy_session import LazySession
+from tailrace.core.errors import QueryError, SparkError
+from tailrace.pipeline.options import SessionOptions
 from tailrace.query.limits import Limits
 from tailrace.query.spark import engine as spark_engine
 from tailrace.query.spark.choice import holds_rows, memory_of
 from tailrace.query.spark.engine import SparkEngine
 
+ENDLESS = "select max(hash(a.range)) from range(100000000) a, range(100000) b"
 GROUPS = "select request_uri, count(*) from nginx_access_log group by all"
 
 
@@ -101,3 +106,39 @@ def test_operators_that_keep_rows(world: World, sql: str, expected: bool) -> Non
 def test_memory_is_duckdbs_limit(world: World) -> None:
     engine = SparkEngine(world.lake, limits=Limits(memory="1500MB"), session=_no_java)
     assert memory_of(engine.connection) == pytest.approx(1_500_000_000, rel=0.1)
+
+
+def test_a_statement_that_is_stopped_starts_no_spark(world: World) -> None:
+    asked: list[str] = []
+    limits = Limits(seconds=0.3)
+    engine = SparkEngine(world.lake, limits=limits, session=lambda: asked.append("session"), too_large=print)
+    with pytest.raises(QueryError) as raised:
+        _rows(engine, ENDLESS)
+    assert raised.value.code == "query.timeout"
+    assert not asked
+
+
+def test_time_stops_a_spark_that_starts(world: World) -> None:
+    given_up = threading.Event()
+
+    def session() -> NoReturn:
+        assert given_up.wait(60)
+        raise SparkError("the JVM was killed before it was ready")
+
+    begun = time.monotonic()
+    engine = SparkEngine(world.lake, limits=Limits(seconds=0.3), session=session, give_up=given_up.set)
+    with pytest.raises(QueryError) as raised:
+        _rows(engine, "select 1")
+    assert raised.value.code == "query.timeout"
+    assert time.monotonic() - begun < 20
+    assert not engine.is_starting
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(tmp_path: Path) -> None:
+    lazy = LazySession(SessionOptions(home=tmp_path, remote="sc://127.0.0.1:1"))
+    with lazy.lock:  # as whoever waits for the session holds it
+        begun = time.monotonic()
+        lazy.stop(0.1)
+        assert time.monotonic() - begun < 10
+    with pytest.raises(SparkError, match="stopped"):
+        lazy.get()

@@ -41,12 +41,18 @@ class SparkEngine(Engine):
         *given: Any,
         session: Callable[[], SparkSession],
         too_large: Announce | None = None,
+        give_up: Callable[[], None] | None = None,
         **named: Any,
     ) -> None:
         super().__init__(*given, **named)
         self.session = session
         self.too_large = too_large
         "Is told the bytes to be read and those of DuckDB's memory, where Spark is chosen for them; None: it always is."
+        self.give_up = give_up
+        "Ends a session that is not there yet; without it, nothing can stop one that starts."
+        self.spark: SparkSession | None = None
+        "The session, once a statement has needed it."
+        self.is_starting = False
         self.tag = f"tailrace_{os.getpid()}_{next(_numbers)}"
         self.has_functions = False
         self.numbers = count()
@@ -74,14 +80,27 @@ class SparkEngine(Engine):
     def _interrupt(self) -> None:
         self.connection.interrupt()
         with suppress(Exception):
-            self.session().interruptTag(self.tag)
+            if self.is_starting and self.give_up is not None:
+                self.give_up()
+            elif self.spark is not None:
+                self.spark.interruptTag(self.tag)
+
+    def _start(self, clock: Clock) -> None:
+        """A JVM that has to start first takes the statement's time, and can be stopped meanwhile."""
+        if self.give_up is None:  # a session of the caller's own belongs to the caller's thread
+            self.spark = self.session()
+            return
+        self.is_starting = True
+        try:
+            self.spark = clock.run(self.session)
+        finally:
+            self.is_starting = False
 
     def _prepared(self, statement: Statement, clock: Clock) -> str:
         if not statement.selects or (self.too_large is not None and not self._is_too_large(statement)):
             return statement.text
         try:
-            # A JVM that has to start first does not take the statement's time.
-            self.session()
+            self._start(clock)
             answer, columns = clock.run(lambda: self._fetched(statement))
         except (QueryError, SparkError) as error:
             if self.too_large is None or error.code == "query.timeout":
