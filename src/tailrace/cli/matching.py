@@ -9,6 +9,8 @@ from tailrace.core.errors import UsageError
 from tailrace.core.registry import holding, nearest
 
 _WILD = frozenset("*?[")
+_LISTING = {"sink": "status", "window": "status"}
+"What shows all of a kind, where it is not `list`."
 
 
 def is_pattern(name: str) -> bool:
@@ -59,7 +61,7 @@ def _fitting(noun: str, pattern: str, names: Iterable[str]) -> list[str]:
 
 def _missing(noun: str, name: str, names: Sequence[str], everything: str | None = None) -> UsageError:
     known = {*names, *(n.rpartition(".")[2] for n in names)}
-    hint = hint_at(name, known, everything or f"tailrace {noun} list")
+    hint = hint_at(name, known, everything or f"tailrace {noun} {_LISTING.get(noun, 'list')}")
     return UsageError(f"no {noun} is called '{name}'", code=f"usage.unknown-{noun}", hint=hint)
 
 

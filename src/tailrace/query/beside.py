@@ -34,6 +34,14 @@ class Beside:
         self.prefix = ""
         "How the names of their schemas begin; nothing is asked before a statement has it."
 
+    def told(self, schema: str) -> str | None:
+        """Which schemas there are, for whoever means one of these; None where another kind is meant."""
+        if not self.prefix or not schema.lower().startswith(self.prefix):
+            return None
+        names = ", ".join(dict.fromkeys(table.schema for table in self.declared()))
+        others = "`tailrace window query DIR` asks the tables of a sink of OTAP"
+        return f"of sinks there are {names}; {others}" if names else f"no sink has a schema here; {others}"
+
     def make(self, connection: duckdb.DuckDBPyConnection, statement: Statement) -> set[Key]:
         """Views that the statement names, or that are to be listed."""
         if not self.prefix or not (self.prefix in statement.lowered or statement.lists_all_schemas):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tailrace.cli.main import cli
 from tailrace.cli.matching import chosen, listed
 from tailrace.core import UsageError
 
@@ -60,3 +62,16 @@ def test_whatever_is_asked_for_gives_names_or_a_usage_error(name: str, names: li
         found = chosen("partition", name, names)
         assert found
         assert set(found) <= set(names)
+
+
+@pytest.mark.parametrize(
+    "noun", ["connection", "format", "partition", "plugin", "schema", "sink", "source", "store", "table", "window"]
+)
+def test_hints_name_commands_that_exist(noun: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        listed(noun, ["nope"], [])
+    assert raised.value.hint is not None
+    _, group, name = raised.value.hint.split("`")[1].split()
+    found = cli.get_command(click.Context(cli), group)
+    assert isinstance(found, click.Group)
+    assert name in found.list_commands(click.Context(found))
