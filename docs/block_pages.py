@@ -29,7 +29,8 @@ def table_of(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
 
 def attribute_table(attributes: Attrs) -> str:
     """Every attribute; those without any effect are told of elsewhere."""
-    shown = {name: attr for name, attr in attributes.items() if name not in IGNORED_DELIMITED}
+    has_ignored = attributes.keys() >= IGNORED_DELIMITED
+    shown = {name: attr for name, attr in attributes.items() if not (has_ignored and name in IGNORED_DELIMITED)}
     rows = [(f"`{name}`", _value(attr), _default(attr), _meaning(attr)) for name, attr in shown.items()]
     return table_of(_HEAD, rows)
 

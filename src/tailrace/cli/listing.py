@@ -15,6 +15,8 @@ from tailrace.cli.summary import size
 from tailrace.config.values import Secret
 
 Row = dict[str, object]
+_IDS = frozenset({"id", "pid", "port"})
+"Numbers that are names: nobody counts by them."
 WIDEST = 100
 "Characters of a cell that is not the last of its line, on a terminal."
 
@@ -172,6 +174,8 @@ def _words(name: str, value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
+        if not _IDS.isdisjoint(name.split("_")):
+            return str(value)
         return size(value) if "size" in name.split("_") else f"{value:,}"
     if isinstance(value, list | tuple):
         return ", ".join(_words(name, item) for item in value) or "-"

@@ -78,3 +78,8 @@ def test_several_things(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_empty_list(output: str, capsys: pytest.CaptureFixture[str]) -> None:
     show_rows([], COLUMNS, output)
     assert capsys.readouterr().out.count("\n") == {"table": 4, "plain": 1, "csv": 1, "json": 1}.get(output, 0)
+
+
+def test_numbers_that_are_names_are_not_grouped(capsys: pytest.CaptureFixture[str]) -> None:
+    show_rows([{"pid": 20842, "part_id": 12345, "rows": 20842}], ("pid", "part_id", "rows"), "plain")
+    assert capsys.readouterr().out.split() == ["PID", "PART", "ID", "ROWS", "20842", "12345", "20,842"]
