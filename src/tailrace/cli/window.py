@@ -41,7 +41,7 @@ def import_logs(context: Context, files: tuple[str, ...], base: str, max_errors:
     read. What is in no table is kept in DIR/_refused, with the reason. An import is an addition: the same file
     imported again is there twice.
 
-    Exit codes: 0 all well, 2 usage, 4 more than --max-errors were refused, 5 a file cannot be read.
+    Exit codes: 0 all well, 2 usage, 4 more than --max-errors were refused, or all without it, 5 a file cannot be read.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.core.errors import TooManyBadRows
@@ -51,10 +51,12 @@ def import_logs(context: Context, files: tuple[str, ...], base: str, max_errors:
     told = (lambda path: click.echo(path, err=True)) if context.verbose else (lambda path: None)
     done = import_files(files, place, told)
     row: Row = {"place": str(place), **{name: getattr(done, name) for name in IMPORTED[:-1]}}
+    if not done.logs:
+        row["part_id"] = None  # there is none
     show_rows([row], IMPORTED, output)
     for reason, count in sorted(done.reasons.items()):
         click.echo(f"warning: refused {count}: {reason}", err=True)
-    if max_errors is not None and done.refused > max_errors:
+    if done.refused > (max_errors if max_errors is not None else 0 if not done.logs else done.refused):
         hint = f"look at {place.address(REFUSED)}, or raise --max-errors"
         raise TooManyBadRows(f"{done.refused} records were refused", where=str(place), hint=hint)
 
@@ -112,15 +114,23 @@ def query_logs(
 
     Exit codes: 0 all well, 1 the SQL does not run, 2 usage, 5 a file cannot be read.
     """
-    from tailrace.cli.listing import show_rows
+    import sys
+
+    import duckdb
+
     from tailrace.cli.settings import now
     from tailrace.core import parse_time
+    from tailrace.query.engine import Result
+    from tailrace.query.render import render
     from tailrace.windows.asking import ask
 
     moment = now()
     times = [None if text is None else parse_time(text, moment) for text in (start, end)]
     found = ask(_existing(base), sql, *times, sample_size=sample_size, seed=seed, then=then)
-    show_rows(found.to_pylist(), tuple(found.column_names), output)
+    with duckdb.connect() as connection:
+        answer = connection.from_arrow(found)
+        types, rows = tuple(map(str, answer.types)), iter(answer.fetchall())
+    render(Result(tuple(found.column_names), types, rows), output, sys.stdout)
 
 
 def _existing(path: str) -> LocalPlace:

@@ -141,7 +141,7 @@ def show_status(context: Context, names: tuple[str, ...], output: str) -> None:
     from tailrace.windows.state import State
 
     rows: list[Row] = []
-    for spec, places in _specs(context, names):
+    for spec, places in _specs(context, names, required=False):
         state = State.read(places.segments, spec.out)
         row: Row = {
             "window": spec.name,
@@ -158,7 +158,7 @@ def show_status(context: Context, names: tuple[str, ...], output: str) -> None:
     show_rows(rows, STATUS, output)
 
 
-def _specs(context: Context, names: tuple[str, ...]) -> list[tuple[WindowSpec, Places]]:
+def _specs(context: Context, names: tuple[str, ...], *, required: bool = True) -> list[tuple[WindowSpec, Places]]:
     from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
     from tailrace.config import Reference
@@ -169,7 +169,7 @@ def _specs(context: Context, names: tuple[str, ...]) -> list[tuple[WindowSpec, P
 
     config = load_config(context)
     known = {block.name: block for block in config.of("window") if block.args.get("enabled", True)}
-    if not known:
+    if not known and required:
         hint = "see `tailrace window run --help` and docs/config/window.md"
         raise ConfigError("no window is configured", code="window.none", hint=hint)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import re
 import tempfile
 import uuid
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -21,11 +23,14 @@ from tailrace.windows.sampling import PREFIX
 from tailrace.windows.schema import PART_ID, TABLES
 from tailrace.windows.views import HIDDEN, views
 
+# What is executed gives rows of Arrow with a copy: of samples that is the shorter way, see `rows_of`.
+warnings.filterwarnings("ignore", "Arrow output on a DB-API result")
 RESULT = "result"
 "The answer, under this name beside the tables."
 _ANSWER = pa.table({PART_ID: pa.array([], pa.string()), "parent_id": pa.array([], pa.int64())})
-
-
+_TABLES = "tables: logs, log_attrs, resource_attrs, scope_attrs, log_attributes, resource_attributes …"
+_GUESS = re.compile(r'\nDid you mean "[^"\n]*"\?')
+"DuckDB's own; it knows tables that are not for queries."
 _IDLE: dict[tuple[bool, int | None, int], list[duckdb.DuckDBPyConnection]] = {}
 "Connections that no window uses just now, by what they were made with."
 
@@ -108,8 +113,8 @@ def rows_of(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
         hint = "allow it more with memory_limit, or let it look at less: a shorter window, fewer joins"
         raise QueryError(one_line(error), code="query.memory", hint=hint) from None
     except duckdb.Error as error:
-        hint = "tables: logs, log_attrs, resource_attrs, scope_attrs, log_attributes, resource_attributes …"
-        raise QueryError(one_line(error), code="query.failed", hint=hint) from None
+        shown = _TABLES if isinstance(error, duckdb.CatalogException) else None
+        raise QueryError(_GUESS.sub("", str(error)).strip(), code="query.failed", hint=shown) from None
 
 
 def answered(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:

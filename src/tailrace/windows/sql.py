@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+import duckdb
 import sqlglot
 from sqlglot import exp
 
@@ -113,10 +114,20 @@ def _parsed(query: str) -> exp.Query:
     try:
         found = [tree for tree in sqlglot.parse(query, dialect="duckdb") if tree is not None]
     except sqlglot.errors.SqlglotError as error:
-        raise QueryError(one_line(error), code="query.syntax", hint="a window's query is one SELECT") from None
+        told = _told_by_duckdb(query) or one_line(error)
+        raise QueryError(told, code="query.syntax", hint="a window's query is one SELECT") from None
     if len(found) != 1 or not isinstance(found[0], exp.Query):
         raise QueryError("a window's query is one SELECT", code="query.not-a-select", hint="write one SELECT")
     return found[0]
+
+
+def _told_by_duckdb(query: str) -> str | None:
+    """What is wrong with it in DuckDB's words, which show the place."""
+    try:
+        duckdb.extract_statements(query)
+    except duckdb.Error as error:
+        return str(error).strip()
+    return None
 
 
 def _fill_marks(tree: exp.Query, values: Mapping[str, int]) -> None:

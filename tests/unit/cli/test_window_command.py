@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -66,3 +68,69 @@ def test_what_is_not_there(tmp_path: Path) -> None:
     done = window("export", tmp_path / "nothing", "--out", tmp_path / "out.pb")
     assert isinstance(done.exception, TailraceError)
     assert done.exception.exit_code == 2
+
+
+def test_an_import_of_nothing_is_no_success(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("garbage")
+    done = window("import", tmp_path / "a.json", "--to", tmp_path / "tables", "--output", "json")
+    assert isinstance(done.exception, TailraceError)
+    assert done.exception.exit_code == 4
+    (row,) = json.loads(done.stdout)
+    assert (row["part_id"], row["logs"], row["refused"]) == (None, 0, 1)
+    allowed = window("import", tmp_path / "a.json", "--to", tmp_path / "tables", "--max-errors", "1")
+    assert allowed.exit_code == 0
+
+
+def test_answers_look_as_those_of_query(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json_request(simple("shop", ["a", "b"])))
+    tables = tmp_path / "tables"
+    assert window("import", tmp_path / "a.json", "--to", tables).exit_code == 0
+    done = window("query", tables, "select count(*), 1234567 as n, '\\xFF'::blob as b from logs")
+    assert done.stdout.splitlines()[1:] == [
+        "│ count_star() │ n       │ b    │",
+        "├──────────────┼─────────┼──────┤",
+        "│            2 │ 1234567 │ \\xFF │",
+        "└──────────────┴─────────┴──────┘",
+        "1 row",
+    ]
+    assert json.loads(window("query", tables, "select 1 as a where false", "--output", "json").stdout) == []
+
+
+def test_mistakes_are_told_as_by_query(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text(json_request(simple("shop", ["a", "b"])))
+    tables = tmp_path / "tables"
+    assert window("import", tmp_path / "a.json", "--to", tables).exit_code == 0
+    for sql, told, hint in (
+        ("select from where", "\nLINE 1: select from where\n", "one SELECT"),
+        ("select sevrity from logs", '\nCandidate bindings: "severity_text"', None),
+        ("from logz", "Table with name logz does not exist!", "tables: logs,"),
+    ):
+        failure = window("query", tables, sql).exception
+        assert isinstance(failure, TailraceError)
+        assert told in failure.message
+        assert "Did you mean" not in failure.message
+        assert (failure.hint or "").find(hint or "") >= 0 if hint else failure.hint is None
+
+
+def test_status_without_windows(tmp_path: Path) -> None:
+    done = CliRunner().invoke(cli, ["--home", str(tmp_path), "window", "status", "--output", "json"])
+    assert (done.exit_code, json.loads(done.stdout)) == (0, [])
+
+
+def test_the_sampling_example_samples(tmp_path: Path) -> None:
+    """The query of docs/config/window.md."""
+    (tmp_path / "a.json").write_text(json_request(simple("shop", ["a", "b", "c"])))
+    tables = tmp_path / "tables"
+    assert window("import", tmp_path / "a.json", "--to", tables).exit_code == 0
+    page = (Path(__file__).parents[3] / "docs/config/window.md").read_text()
+    sql = page.split('window "sampled"')[1].split("<<-SQL")[1].split("  SQL\n")[0]
+    done = window("query", tables, sql, "--sample-size", "2", "--output", "json")
+    assert done.exit_code == 0, done.output
+    assert len({row["parent_id"] for row in json.loads(done.stdout)}) == 2
+
+
+def test_nothing_is_said_of_copies() -> None:
+    """What DuckDB remarks on Arrow is not for whoever runs windows."""
+    program = "import duckdb, tailrace.windows.engine as e; e.rows_of(duckdb.connect(), f'select 1 as {e.PREFIX}x')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
