@@ -10,6 +10,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tailrace.api import html
+from tailrace.api.hints import for_programs
 from tailrace.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -120,10 +121,13 @@ class Answer:
         return out.getvalue() + self._told(len(rows), more)
 
     def _repr_html_(self) -> str:
-        from tailrace.query.render import as_json
+        from tailrace.query.render import as_json, cell
+
+        def text(value: Any) -> object:
+            return as_json(value) if isinstance(value, dict | list) else cell(value) if type(value) is bytes else value
 
         columns, _, rows, more = self._first(2 * PRINTED)
-        shown = ([as_json(value) if isinstance(value, dict | list) else value for value in row] for row in rows)
+        shown = ([text(value) for value in row] for row in rows)
         return html.table(columns, shown, self._told(len(rows), more))
 
     # How it is run
@@ -133,8 +137,9 @@ class Answer:
         if "_kept" in self.__dict__:
             types, table = self._kept
             return tuple(table.column_names), types, _tuples(table.slice(0, most)), table.num_rows > most
-        result = self._run(self._beginning(most + 1))
-        rows = list(islice(result.rows, most + 1))
+        with for_programs():
+            result = self._run(self._beginning(most + 1))
+            rows = list(islice(result.rows, most + 1))
         return result.columns, result.types, rows[:most], len(rows) > most
 
     def _beginning(self, most: int) -> str:
@@ -158,13 +163,19 @@ class Answer:
     def _stream(self) -> tuple[tuple[str, ...], pa.RecordBatchReader]:
         import pyarrow as pa
 
-        result = self._run(self.text, as_arrow=True)
+        with for_programs():
+            result = self._run(self.text, as_arrow=True)
         if result.batches is None or not result.columns:
             return (), pa.RecordBatchReader.from_batches(pa.schema([]), [])
-        columns, batches = result.batches()
+        with for_programs():
+            columns, batches = result.batches()
         schema = pa.schema([field.with_type(_plain(field.type)).remove_metadata() for field in columns])
-        plain = batches if schema == columns else (batch.cast(schema) for batch in batches)
-        return result.types, pa.RecordBatchReader.from_batches(schema, plain)
+
+        def plain() -> Iterator[pa.RecordBatch]:
+            with for_programs():
+                yield from batches if schema == columns else (batch.cast(schema) for batch in batches)
+
+        return result.types, pa.RecordBatchReader.from_batches(schema, plain())
 
     def _run(self, text: str, as_arrow: bool = False) -> Result:
         """The last of its statements; what those before it give is not looked at."""

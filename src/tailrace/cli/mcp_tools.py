@@ -35,6 +35,7 @@ LARGEST = 200_000
 "Characters of the rows of an answer: more would fill whatever reads them."
 _SHOWN = ("name", "description", "rows", "size", "first", "last", "collected", "partitions", "state")
 _SELECTORS = "Only these partitions: table.partition, or the name of either; wildcards."
+_Value = str | int | float | bool | None
 T = TypeVar("T", bound=Struct)
 
 
@@ -56,7 +57,8 @@ class Query(Struct, forbid_unknown_fields=True):
 
     sql: Annotated[str, Meta(description="One SELECT, or several statements: the last one's rows are returned.")]
     parameters: Annotated[
-        dict[str, str | int | float | bool | None], Meta(description="Values for $name in the SQL.")
+        dict[str, _Value] | list[_Value],
+        Meta(description="Values for $name in the SQL as an object, or for $1, $2 … as an array."),
     ] = {}
     start: Annotated[str | None, Meta(description="Only rows at or after: 2024-01-31, 2024-01-31T15:04:05Z, T-7d.")] = (
         msgspec.field(name="from", default=None)
@@ -180,7 +182,9 @@ class Tools:
         call.stop = engine.connection.interrupt
         try:
             answer: Message = {"columns": [], "rows": []}
-            for result in engine.run(asked.sql, asked.parameters):
+            given = asked.parameters
+            values = given if isinstance(given, dict) else {str(n): value for n, value in enumerate(given, 1)}
+            for result in engine.run(asked.sql, values):
                 answer = _answer(result, min(asked.limit, self.most_rows))
             return answer | ({"warnings": list(engine.warnings)} if engine.warnings else {})
         finally:

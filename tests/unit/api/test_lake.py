@@ -242,3 +242,22 @@ def test_settings_are_those_of_the_command_line(tmp_path: Path, monkeypatch: pyt
 def test_strange_names_of_tables_are_quoted(lake: tailrace.Lake) -> None:
     with pytest.raises(QueryError):
         lake.table('x"; select 1; --').rows()
+
+
+@pytest.mark.parametrize(
+    ("options", "sql", "hint"),
+    [
+        ({"timeout": 0.2}, ENDLESS, "allow it more with tailrace.open(timeout=…)"),
+        ({"sandbox": True}, "copy (select 1) to 'x.csv'", "with tailrace.open(sandbox=False) it may run"),
+        ({}, "copy (select 1) to '/tmp/x.csv'", "allow it with tailrace.open(write='/tmp/x.csv')"),
+        ({}, "select $a", "give it one in params: {'name': value}, or [value] for $1, $2 …"),
+        ({}, "from nonsense", "lake.tables() shows what there is"),
+    ],
+)
+def test_hints_are_for_programs(lake: tailrace.Lake, options: dict[str, Any], sql: str, hint: str) -> None:
+    opened = tailrace.open(lake.home, **options)
+    for look in (lambda answer: answer.rows(), repr):
+        with pytest.raises(QueryError) as raised:
+            look(opened.sql(sql))
+        assert hint in (raised.value.hint or "")
+        assert "--" not in (raised.value.hint or "")

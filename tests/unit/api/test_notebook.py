@@ -87,3 +87,15 @@ def test_lists_and_reports_are_tables(home: Path) -> None:
     assert "2024-05-02" in lake.partitions()._repr_html_()
     assert lake.tables("nginx_*")._repr_html_().count("<tr>") == 3
     assert "a.b" in Reports([PartitionReport("a.b")])._repr_html_()
+
+
+def test_numbers_stand_right_and_the_style_once(home: Path) -> None:
+    shown = tailrace.open(home).sql("select range as n, 'x' as t, true as b, 1.5::decimal(4, 1) as d from range(80)")
+    text = shown._repr_html_()
+    assert text.count("text-align: right") == 1
+    assert '<tr><td class="n">7</td><td>x</td><td>True</td><td class="n">1.5</td></tr>' in text
+    assert len(text) < 80 * 100
+
+
+def test_bytes_look_as_on_the_command_line(home: Path) -> None:
+    assert r"<td>\xFFa</td>" in tailrace.open(home).sql(r"select '\xFFa'::blob")._repr_html_()

@@ -248,3 +248,10 @@ def test_sql_only_looks_at_tables(tools: Tools, root: Path, sql: str) -> None:
     assert CANARY not in str(caught.value)
     assert sorted(path for path in root.rglob("*")) == before
     assert rows(tools, "select count(*) as n from nginx_access_log") == [{"n": 2 * ROWS}]
+
+
+def test_parameters_by_name_and_by_number(tools: Tools) -> None:
+    assert rows(tools, "select $1 as a, $2 as b", parameters=["x", 2]) == [{"a": "x", "b": 2}]
+    assert rows(tools, "select $name as a", parameters={"name": None}) == [{"a": None}]
+    with pytest.raises(Refused, match="parameters"):
+        rows(tools, "select $1", parameters="x")
