@@ -25,7 +25,7 @@ def test_a_terminal_that_can_do_nothing(filled: Home) -> None:
         command, env=env, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=heeds_interrupts
     ) as process:
         os.close(theirs)
-        os.write(ours, b"select count(*) as n\nfrom hits;\n.tables\nselect nonsense;\n.quit\n")
+        os.write(ours, b"select count(*) as n\nfrom hits;\n.tables\nselect nonsense;\n\x04")
         told = b""
         while True:
             try:
@@ -42,6 +42,7 @@ def test_a_terminal_that_can_do_nothing(filled: Home) -> None:
     assert "│ 72 │" in text
     assert "│ calls │" in text
     assert "error[query]" in text
+    assert text.endswith("tailrace> \r\n"), "whoever leaves with Ctrl-D finds an empty line"
 
 
 def test_a_pipe_that_closes_early(filled: Home) -> None:

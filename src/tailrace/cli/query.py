@@ -88,15 +88,21 @@ def _answer_all(
 ) -> None:
     from tailrace.core import UsageError
     from tailrace.query.answering import answer
-    from tailrace.query.files import Destination, form_of
+    from tailrace.query.files import Destination, form_of, require_packable
     from tailrace.query.render import Style
 
     form = output or (form_of(out) if out else "table")
     if out:
+        require_packable(out, form)
         engine.permission.require_outside(str(out))
-    with Destination(form, out, sys.stdout, Style(options["header"], options["separator"])) as destination:
+    several = form == "json" and sum(engine.answering(sql, parameters) for sql in statements) > 1
+    style = Style(options["header"], options["separator"])
+    with Destination(form, out, sys.stdout, style, several=several) as destination:
         for sql in statements:
-            answer(engine, sql, destination, _tell, timing=options["timing"], parameters=parameters)
+            times = answer(engine, sql, destination, _tell, timing=options["timing"], parameters=parameters)
+            sys.stdout.flush()
+            for text in times:
+                _tell(text)
         if out and not destination.answers:
             hint = "give a statement that has one"
             raise UsageError(f"there is no answer to write to {out}", code="usage.no-answer", hint=hint)

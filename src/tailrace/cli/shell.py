@@ -72,7 +72,11 @@ def _ask_plainly() -> str:
 def _line(prompt: str) -> str:
     # `input` would write it among the answers.
     click.echo(prompt, nl=False, err=True)
-    return input()
+    try:
+        return input()
+    except EOFError:
+        click.echo(err=True)  # whatever comes next begins a line
+        raise
 
 
 @contextmanager

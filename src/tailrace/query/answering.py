@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tailrace.query.engine import Engine, Result
+from tailrace.query.render import COUNTING
 
 if TYPE_CHECKING:
     from tailrace.query.engine import Batches
@@ -24,8 +25,12 @@ def answer(
     *,
     timing: bool = False,
     parameters: Mapping[str, Any] | None = None,
-) -> None:
-    """Every answer of every statement; warnings come before the answer that they are about."""
+) -> list[str]:
+    """Every answer of every statement; warnings come before the answer that they are about.
+
+    With `timing`, how long each took is what is returned: it belongs behind the answer, which may not be shown yet.
+    """
+    times: list[str] = []
     for result in engine.run(sql, parameters, as_arrow=destination.is_binary):
         while engine.warnings:
             tell(f"warning: {engine.warnings.pop(0)}")
@@ -34,8 +39,11 @@ def answer(
             destination.write(counted.result)
         if timing:
             seconds = result.clock.used if result.clock else 0.0
-            rows = f"{counted.rows:,} row{'' if counted.rows == 1 else 's'} in " if result.columns else ""
-            tell(f"{rows}{seconds:.3f} s")
+            is_told = destination.path is None and destination.form in COUNTING
+            has_rows = bool(result.columns) and not is_told
+            rows = f"{counted.rows:,} row{'' if counted.rows == 1 else 's'} in " if has_rows else ""
+            times.append(f"{rows}{seconds:.3f} s")
+    return times
 
 
 class _Counted:

@@ -15,6 +15,7 @@ from tailrace.core.registry import holding, nearest
 from tailrace.core.schemas import DEFAULT_SCHEMA
 from tailrace.lake.kept import KeptDamaged
 from tailrace.lake.quoting import quoted
+from tailrace.query.changing import hint_for
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, hide, readable_of
 from tailrace.query.local import Announce, LocalFiles
@@ -99,8 +100,13 @@ class Engine:
         """
         for statement, kind, answers in self._statements(sql, parameters or {}):
             self.permission.require(statement, kind)
-            result = self._answer(Statement.of(statement), as_arrow)
+            with self._read_only(statement):
+                result = self._answer(Statement.of(statement), as_arrow)
             yield result if answers else Result((), (), result.rows, result.clock)
+
+    def answering(self, sql: str, parameters: Mapping[str, Any] | None = None) -> int:
+        """How many of the statements give rows."""
+        return sum(answers for _, _, answers in self._statements(sql, parameters or {}))
 
     def abandon(self) -> None:
         """The rest of an answer is not wanted."""
@@ -173,6 +179,17 @@ class Engine:
         except duckdb.Error as error:
             raise _refused(error) from None
 
+    @contextmanager
+    def _read_only(self, sql: str) -> Iterator[None]:
+        """DuckDB only says that a table of the lake is a view."""
+        try:
+            yield
+        except QueryError as error:
+            hint = hint_for(sql, self.tables.names) if error.code == QueryError.code else None
+            if hint is None:
+                raise
+            raise QueryError(error.message, where=error.where, hint=hint) from None
+
     def _clock(self) -> Clock:
         return Clock(self.connection.interrupt, self.limits.seconds)
 
@@ -187,8 +204,9 @@ class Engine:
             return f"did you mean '{guess}'?" if guess else "`from duckdb_functions()` lists what there is"
         missing = _NO_TABLE.search(message)
         if missing and missing[2]:
-            guess = nearest(missing[2], self.views.schemas)
-            return f"did you mean '{guess}'?" if guess else "`tailrace schema list` shows what there is"
+            beside = self.views.beside.told(missing[2])
+            guess = nearest(missing[2], self.views.schemas) if beside is None else None
+            return beside or (f"did you mean '{guess}'?" if guess else "`tailrace schema list` shows what there is")
         names = self.tables.names if missing else frozenset()
         if missing and missing[1] in names:
             return f"the schema leaves it out; {DEFAULT_SCHEMA}.{missing[1]} has all of it"

@@ -39,10 +39,18 @@ def form_of(path: Path) -> str:
     """By the name of the file: `calls.csv`, `calls.csv.gz`."""
     name = path.name.lower().removesuffix(_PACKED)
     form = _SUFFIXES.get(Path(name).suffix)
+    require_packable(path, form)
     if form is None:
         hint = f"end it with one of {', '.join(_SUFFIXES)}, or say --output"
         raise UsageError(f"the name of {path} tells no form", code="usage.no-form", hint=hint)
     return form
+
+
+def require_packable(path: Path, form: str | None) -> None:
+    """A name that promises gzip is not for forms that are packed inside."""
+    if form in BINARY and path.name.lower().endswith(_PACKED):
+        hint = f"{form} is packed inside: leave out {_PACKED}"
+        raise UsageError(f"{path} would not be gzip", code="usage.packed", hint=hint)
 
 
 class Destination:
@@ -51,8 +59,18 @@ class Destination:
     A device or a pipe is no such file: it is written into as it is.
     """
 
-    def __init__(self, form: str, path: Path | None = None, out: TextIO | None = None, style: Style = AS_USUAL) -> None:
+    def __init__(
+        self,
+        form: str,
+        path: Path | None = None,
+        out: TextIO | None = None,
+        style: Style = AS_USUAL,
+        *,
+        several: bool = False,
+    ) -> None:
         self.form, self.path, self.style = form, path, style
+        self.is_listed = several and form == "json"
+        "Several answers are one document of JSON: an array of them."
         self.out = out if path is None else None
         self.answers = 0
         self._staged: Path | None = None
@@ -73,6 +91,8 @@ class Destination:
             if self.is_binary:
                 _write_binary(result, self.form, self._bytes(), is_file=self.path is not None)
             else:
+                if self.is_listed:
+                    self._text().write("[" if self.answers == 1 else ",")
                 render(result, self.form, self._text(), self.style)
 
     def __enter__(self) -> Destination:
@@ -81,6 +101,8 @@ class Destination:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             with room_for(self.path or STDOUT), ExitStack() as closing:
+                if kind is None and self.is_listed:
+                    self._text().write("]\n" if self.answers else "[]\n")
                 for file in self._opened:
                     closing.callback(file.close)
             if kind is None and self._staged is not None and self.path is not None:

@@ -18,6 +18,8 @@ WIDTH_FROM = 10_000
 "Rows that are looked at to find the widths of a table's columns."
 _PLAN = ("explain_key", "explain_value")
 "Columns of what `explain` says."
+COUNTING = ("table", "pretty")
+"Forms that end with the number of rows."
 _DRAWN = ("table", "pretty", "plain")
 _PLAIN = re.compile(r'[^",\r\n]+')
 _AS_TEXT = json.encoder.encode_basestring

@@ -226,3 +226,16 @@ def test_a_sample_of_a_table_estimates_it(filled: World) -> None:
         assert truth <= 12 or row["error"] > 0
     with pytest.raises(UsageError, match="draws samples with DuckDB"):
         run(filled, SAMPLE, "--engine", "spark")
+
+
+def test_json_of_several_statements_is_one_document(filled: World) -> None:
+    assert rows(filled, "select 1 as a; select 2 as b; select 3 as c where false") == [[{"a": 1}], [{"b": 2}], []]
+    assert rows(filled, "select 1 as a", "select 2 as b") == [[{"a": 1}], [{"b": 2}]]
+    assert rows(filled, "set threads = 1; select 2 as b") == [{"b": 2}]
+
+
+def test_a_schema_of_a_sink_that_has_none(filled: World) -> None:
+    with pytest.raises(QueryError) as raised:
+        run(filled, "from sink_nope.logs")
+    wanted = "no sink has a schema here; `tailrace window query DIR` asks the tables of a sink of OTAP"
+    assert raised.value.hint == wanted

@@ -21,7 +21,7 @@ from commandline import Home
 from tailrace.core import QueryError, UsageError
 from tailrace.lake.paths import Lake
 from tailrace.query.answering import answer
-from tailrace.query.engine import Engine
+from tailrace.query.engine import Engine, Result
 from tailrace.query.files import FORMS, Destination, form_of
 from tailrace.query.render import Style
 
@@ -38,8 +38,8 @@ def made(tmp_path: Path) -> Engine:
 def write(made: Engine, path: Path, sql: str = SQL, style: Style | None = None) -> list[str]:
     told: list[str] = []
     with Destination(form_of(path), path, style=style or Style()) as destination:
-        answer(made, sql, destination, told.append, timing=True)
-    return told
+        times = answer(made, sql, destination, told.append, timing=True)
+    return told + times
 
 
 def shown(made: Engine, form: str, sql: str = SQL) -> str:
@@ -234,3 +234,19 @@ def test_pieces_of_a_file_are_neither_tiny_nor_huge(made: Engine, tmp_path: Path
 def test_duckdb_reads_what_was_written(made: Engine, tmp_path: Path) -> None:
     write(made, tmp_path / "x.parquet")
     assert duckdb.sql(f"select sum(n) from '{tmp_path}/x.parquet'").fetchall() == [(3,)]
+
+
+@pytest.mark.parametrize("name", ["x.parquet.gz", "x.arrow.gz", "X.PARQUET.GZ"])
+def test_a_name_that_promises_gzip(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="would not be gzip") as raised:
+        form_of(tmp_path / name)
+    assert "leave out .gz" in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize(("count", "expected"), [(0, "[]\n"), (1, [[{"a": 0}]]), (3, [[{"a": n}] for n in range(3)])])
+def test_several_answers_are_one_document(count: int, expected: object) -> None:
+    out = io.StringIO()
+    with Destination("json", None, out, several=True) as destination:
+        for number in range(count):
+            destination.write(Result(("a",), ("INTEGER",), iter([(number,)])))
+    assert out.getvalue() == expected if count == 0 else json.loads(out.getvalue()) == expected

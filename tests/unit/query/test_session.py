@@ -103,8 +103,12 @@ def test_timing(talk: Talk) -> None:
     talk.says("select 1")
     first, one, none, last = talk.told
     assert (first, last) == ("timing is on", "timing is off")
-    assert one.startswith("1 row in 0.")
-    assert none.startswith("0 rows in 0.")
+    assert one.startswith("0.")
+    assert none.startswith("0.")
+    talk.says(".output csv")
+    talk.says(".timing on")
+    talk.says("select 2 limit 0")
+    assert talk.told[-1].startswith("0 rows in 0.")
 
 
 def test_explain_and_chart_and_export_take_the_last_statement(talk: Talk, tmp_path: Path) -> None:
@@ -227,3 +231,49 @@ def test_rows_that_are_collected_meanwhile_are_seen(tmp_path: Path) -> None:
     )
     assert all(report.clean for report in world.collect())
     assert talk.says("select count(*) as n from hits") == f"n\n{HITS + 1}\n"
+
+
+def test_times_stand_behind_the_answer(filled: World) -> None:
+    """What a screen holds back is shown when it is whole."""
+    events: list[str] = []
+
+    @contextmanager
+    def screen() -> Iterator[TextIO]:
+        out = io.StringIO()
+        yield out
+        events.append(out.getvalue())
+
+    session = Session(engine(filled), screen, events.append, timing=True)
+    session.enter("select n from hits limit 4;")
+    table, told = events
+    assert table.endswith("4 rows\n")
+    assert told.startswith("0.")
+    assert "row" not in told
+
+
+def test_help_fits_on_a_terminal(talk: Talk) -> None:
+    lines = talk.says(".help").splitlines()
+    assert max(map(len, lines)) < 80
+    assert len(lines) < 30
+    assert all(any(line.startswith(command.usage) for line in lines) for command in COMMANDS.values())
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "delete from hits", "update tailrace.hits set n = 1", 'insert into "hits" values (1)', "drop view hits",
+        "drop table hits", "truncate hits", "alter table hits add column x int", "  DELETE FROM hits where n = 1",
+    ],
+)  # fmt: skip
+def test_the_lake_is_read_only_and_that_is_said(talk: Talk, sql: str) -> None:
+    with pytest.raises(QueryError) as raised:
+        talk.says(f"{sql};")
+    assert "the lake is read-only" in (raised.value.hint or "")
+
+
+def test_tables_of_ones_own_are_not_the_lakes(talk: Talk) -> None:
+    with pytest.raises(QueryError) as raised:
+        talk.says("delete from mine;")
+    assert "read-only" not in (raised.value.hint or "")
+    talk.says("create table mine as from hits; delete from mine;")
+    assert "│ 0 │" in talk.says("select count(*) as n from mine;")

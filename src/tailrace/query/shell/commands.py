@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 SHOWN_FORMS = tuple(form for form in FORMS if form not in BINARY)
 _DATABASES = (".duckdb", ".db", ".ddb")
+_HELP_WIDTH = 79
+"Fits on any terminal."
 _SWITCH = {"on": True, "off": False}
 
 
@@ -162,11 +165,13 @@ def _help(session: Session, _: str) -> None:
     wide = max(len(command.usage) for command in COMMANDS.values())
     with session.shown() as out:
         for command in COMMANDS.values():
-            out.write(f"{command.usage:{wide}}  {command.help}\n")
+            first, *others = textwrap.wrap(command.help, _HELP_WIDTH - wide - 2)
+            out.write(f"{command.usage:{wide}}  {first}\n")
+            out.writelines(f"{'':{wide}}  {line}\n" for line in others)
         out.write(
-            "\nSQL may have several lines and ends with a semicolon. Tab completes, Ctrl-R searches what was asked\n"
+            "\nSQL may have several lines and ends with a semicolon. Tab completes,\n"
+            "Ctrl-R searches what was asked before, Ctrl-C stops a statement, Ctrl-D leaves.\n"
         )
-        out.write("before, Ctrl-C stops a statement, Ctrl-D leaves.\n")
 
 
 def _quit(session: Session, _: str) -> None:

@@ -43,17 +43,23 @@ class Session:
     def show(self, sql: str, form: str | None = None) -> None:
         """The answers of statements, as they are to be shown."""
         with self.shown() as out:
-            self._answer(sql, Destination(form or self.form, None, out, self.style))
+            times = self._answer(sql, Destination(form or self.form, None, out, self.style))
+        self._tell_all(times)
 
     def export(self, sql: str, form: str, path: Path) -> None:
         """The answer of a statement, in a file."""
         self.engine.permission.require_outside(str(path))
         with Destination(form, path, style=self.style) as destination:
-            self._answer(sql, destination)
+            times = self._answer(sql, destination)
+        self._tell_all(times)
 
-    def _answer(self, sql: str, destination: Destination) -> None:
+    def _tell_all(self, times: list[str]) -> None:
+        for text in times:
+            self.tell(text)
+
+    def _answer(self, sql: str, destination: Destination) -> list[str]:
         try:
-            answer(self.engine, sql, destination, self.tell, timing=self.timing)
+            return answer(self.engine, sql, destination, self.tell, timing=self.timing)
         finally:
             # An answer that was not read to its end would stand in the way of the next statement.
             self.engine.abandon()
