@@ -21,7 +21,7 @@ import pytest
 from livesink import DAY, HOUR, MIXED, NOW, TODAY, Sink, asked, chdb, configured, day, frames
 
 from tailrace.config.places import ConfigErrors
-from tailrace.core.errors import LockedError
+from tailrace.core.errors import LockedError, QueryError
 from tailrace.lake.paths import Lake
 from tailrace.query.beside import BesideTable
 from tailrace.query.engine import Engine
@@ -265,6 +265,9 @@ def test_15_kinds_are_tables_of_their_own(sink, tmp_path):
     for kind, count in zip(KINDS, (30, 20, 10), strict=True):
         (answer,) = engine.run(f"SELECT count(*) FROM sink_live.{kind}")
         assert list(answer.rows) == [(count,)]
+    with pytest.raises(QueryError) as raised:
+        list(engine.run("SELECT * FROM sink_live2.logs"))
+    assert (raised.value.hint or "").startswith("of sinks there are sink_live;")
     (answer,) = engine.run("SELECT * FROM sink_live.logs LIMIT 1")
     assert "level" in answer.columns
     sink.events(fw.event(99))
