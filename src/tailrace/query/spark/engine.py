@@ -87,14 +87,16 @@ class SparkEngine(Engine):
 
     def _start(self, clock: Clock) -> None:
         """A JVM that has to start first takes the statement's time, and can be stopped meanwhile."""
-        if self.give_up is None:  # a session of the caller's own belongs to the caller's thread
-            self.spark = self.session()
-            return
-        self.is_starting = True
+        self.is_starting = self.give_up is not None
         try:
-            self.spark = clock.run(self.session)
+            # A session of the caller's own belongs to the caller's thread.
+            spark = clock.run(self.session) if self.is_starting else self.session()
         finally:
             self.is_starting = False
+        if spark is not self.spark:  # views and functions are those of one session
+            self.on_spark.clear()
+            self.has_functions = False
+        self.spark = spark
 
     def _prepared(self, statement: Statement, clock: Clock) -> str:
         if not statement.selects or (self.too_large is not None and not self._is_too_large(statement)):
