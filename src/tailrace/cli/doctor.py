@@ -7,36 +7,20 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli.findings import Finding, told
 from tailrace.cli.options import Context, report_option, without_spark
 
 if TYPE_CHECKING:
     from tailrace.config import Config, PartitionSpec
-    from tailrace.lake.paths import Lake, Tier
-    from tailrace.lake.snapshot import Snapshot
 
-MANY_FILES = 100_000
 LITTLE_SPACE = 1_000_000_000
-MOST_FILES = 10
-"Broken files of a table that are told one by one."
 CONFIGURATION = "configuration"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at."""
-
-    name: str
-    state: str
-    "ok, warning or error."
-    detail: str
-    hint: str | None = None
 
 
 @click.command("doctor")
@@ -48,9 +32,10 @@ def command(context: Context, deep: bool, output: str) -> None:
 
     Of the lake's files it looks at size and end, with --deep at rows, days, times and every page.
     """
+    from tailrace.cli.doctor_lake import lake, tiers
     from tailrace.cli.redact import redacted
 
-    checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, _tiers, partial(_lake, deep=deep))
+    checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, tiers, partial(lake, deep=deep))
     found = _without_repeats(finding for check in checks for finding in _careful(check, context))
     findings = [replace(finding, detail=redacted(finding.detail)) for finding in found]
     if output == "json":
@@ -78,21 +63,7 @@ def _without_repeats(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def _careful(check: Callable[[Context], Iterator[Finding]], context: Context) -> Iterator[Finding]:
     name = check.func.__name__ if isinstance(check, partial) else check.__name__
-    yield from _told(name.strip("_"), check(context))
-
-
-def _told(name: str, findings: Iterator[Finding]) -> Iterator[Finding]:
-    """The findings, and an error that ends them as one more."""
-    from tailrace.core import TailraceError
-    from tailrace.core.errors import one_line
-
-    try:
-        yield from findings
-    except TailraceError as error:
-        for part in getattr(error, "errors", [error]):
-            yield Finding(name, "error", str(part), part.hint)
-    except OSError as error:
-        yield Finding(name, "error", one_line(error))
+    yield from told(name.strip("_"), check(context))
 
 
 def _python(context: Context) -> Iterator[Finding]:
@@ -152,7 +123,7 @@ def _plugins(context: Context) -> Iterator[Finding]:
 
     for kind in ("table", "source", "format"):
         for name in plugins.offered(kind):
-            yield from _told(name, _plugin(kind, name))
+            yield from told(name, _plugin(kind, name))
 
 
 def _plugin(kind: str, name: str) -> Iterator[Finding]:
@@ -177,7 +148,7 @@ def _partitions(context: Context) -> Iterator[Finding]:
     except ConfigError:
         return  # said already
     for spec in config.partitions:
-        yield from _told(spec.full_name, _partition(context, config, spec))
+        yield from told(spec.full_name, _partition(context, config, spec))
 
 
 def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterator[Finding]:
@@ -210,91 +181,3 @@ def _partition(context: Context, config: Config, spec: PartitionSpec) -> Iterato
         yield Finding(spec.full_name, "warning", f"{trouble.where}: {trouble.message}", hint)
     if report.discovered:
         yield Finding(spec.full_name, "ok", f"{count(report.discovered, 'artifact')} found")
-
-
-def _tiers(context: Context) -> Iterator[Finding]:
-    from tailrace.cli.settings import load_config
-    from tailrace.cli.tiers import declared_tiers
-    from tailrace.core import ConfigError
-
-    try:
-        config = load_config(context)
-    except ConfigError:
-        return  # said already
-    for name, tier in declared_tiers(config):
-        yield from _told(f"tier {name}", _tier(context, config, f"tier {name}", tier))
-
-
-def _tier(context: Context, config: Config, name: str, opened: Callable[[], Tier]) -> Iterator[Finding]:
-    """Days can be moved there, and those that were are there."""
-    from tailrace.cli.settings import open_lake
-    from tailrace.lake.mounted import require_mounted
-
-    tier = opened()
-    place = tier.place
-    lake = open_lake(context, config)
-    require_mounted(lake, tier, _readable(lake))
-    if not place.is_local:
-        found = "holds files" if place.exists() else "is empty so far"
-        yield Finding(name, "ok", f"{place} {found}")
-        return
-    existing = next(p for p in (Path(str(place)), *Path(str(place)).parents) if p.exists())
-    if existing.is_dir() and os.access(existing, os.W_OK):
-        yield Finding(name, "ok", f"{place}, {shutil.disk_usage(existing).free / 1e9:.1f} GB free")
-    else:
-        yield Finding(name, "error", f"{place} cannot be written", "choose another `path`, or mount it")
-
-
-def _readable(lake: Lake) -> Iterator[Snapshot]:
-    """Tables that are not damaged; of the others is told elsewhere."""
-    from contextlib import suppress
-
-    from tailrace.core import LakeError
-    from tailrace.lake.snapshot import snapshot, tables
-
-    for table in tables(lake):
-        with suppress(LakeError):
-            yield snapshot(lake, table)
-
-
-def _lake(context: Context, *, deep: bool) -> Iterator[Finding]:
-    from tailrace.cli.settings import load_config, open_lake
-    from tailrace.core import ConfigError
-    from tailrace.lake.inspection import lost_commits
-    from tailrace.lake.snapshot import tables
-
-    try:
-        lake = open_lake(context, load_config(context))
-    except ConfigError:  # said already; what rests in the workspace can be looked at all the same
-        lake = open_lake(context)
-    names = tables(lake)
-    if not names:
-        yield Finding("lake", "ok", f"{lake.data_root} holds no table yet")
-    for name in names:
-        yield from _told(name, _table(lake, name, deep))
-    for name, flaw in lost_commits(lake):
-        yield Finding(name, "error", f"{flaw.where}: {flaw.what}", flaw.hint)
-
-
-def _table(lake: Lake, name: str, deep: bool) -> Iterator[Finding]:
-    from itertools import islice
-
-    from tailrace.cli.summary import size
-    from tailrace.lake.extents import table_extent
-    from tailrace.lake.inspection import broken_files
-    from tailrace.lake.snapshot import snapshot
-
-    found = snapshot(lake, name)
-    extent = table_extent(found)
-    broken = broken_files(found, deep=deep)
-    told = list(islice(broken, MOST_FILES))
-    more = sum(1 for _ in broken)
-    detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
-    for flaw in told:
-        yield Finding(name, "error", f"{flaw.where}: {flaw.what}", flaw.hint)
-    if more:
-        yield Finding(name, "error", f"{more:,} more files are broken")
-    elif not told and extent.files > MANY_FILES:
-        yield Finding(name, "warning", detail, "so many files make commits and queries slow: `tailrace compact`")
-    elif not told:
-        yield Finding(name, "ok", f"{detail}{', all of them read' if deep else ''}")

@@ -14,7 +14,7 @@ from tailrace.core.errors import LakeError
 from tailrace.lake import runs
 from tailrace.lake.compacting import APART
 from tailrace.lake.damage import LOG, reading_file
-from tailrace.lake.intents import partitions, undecided
+from tailrace.lake.intents import read_ledger, undecided
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake
 from tailrace.lake.place import Place
 from tailrace.lake.segments import read_segment
@@ -22,6 +22,8 @@ from tailrace.lake.snapshot import Snapshot
 from tailrace.lake.table import exists
 from tailrace.lake.table_place import is_elsewhere
 
+_KINDS = {"runs": "tailrace collect", APART: "tailrace compact"}
+"Manifests, and who clears up after the runs they name."
 _MAGIC = b"PAR1"
 _TAIL = 8
 _TOLD = 1000
@@ -110,30 +112,62 @@ def _differ(found: datetime | None, told: datetime | None) -> bool:
     return abs((found - told.replace(tzinfo=None)).total_seconds()) * 1e6 > _TOLD
 
 
-def lost_commits(lake: Lake) -> Iterator[tuple[str, Flaw]]:
-    """By partition: what the ledger knows to have been committed, and the log of the table does not."""
-    for table, partition in partitions(lake):
-        root, name = lake.table_root(table), f"{table}.{partition}"
-        if not exists(root):
+def lost_commits(lake: Lake, table: str, partition: str) -> Iterator[Flaw]:
+    """What the ledger knows to have been committed, and the log of the table does not."""
+    root = lake.table_root(table)
+    if not exists(root):
+        hint = (
+            "restore the directory from a backup; without one move the table's directories in `data` and"
+            " `meta/ledger` away and collect again"
+        )
+        yield Flaw("the table's Delta log is gone, and its ledger is there", (root / LOG).uri, hint)
+        return
+    for sequence in undecided(lake, table, partition):
+        if _was_committed(lake, table, partition, sequence):
+            what = f"a commit is gone from the table's Delta log: ledger segment {sequence} was stored by it"
             hint = (
-                "restore the directory from a backup; without one move the table's directories in `data` and"
-                " `meta/ledger` away and collect again"
+                "restore the missing file from a backup before anything is stored; without one `tailrace collect`"
+                " takes back what it had stored, and reads it again"
             )
-            yield name, Flaw("the table's Delta log is gone, and its ledger is there", (root / LOG).uri, hint)
-            continue
-        for sequence in undecided(lake, table, partition):
-            if _was_committed(lake, table, partition, sequence):
-                what = f"a commit is gone from the table's Delta log: ledger segment {sequence} was stored by it"
-                hint = (
-                    "restore the missing file from a backup before anything is stored; without one `tailrace collect`"
-                    " takes back what it had stored, and reads it again"
-                )
-                yield name, Flaw(what, (root / LOG).uri, hint)
-                break
+            yield Flaw(what, (root / LOG).uri, hint)
+            return
+
+
+def damaged_runs(lake: Lake, table: str, partition: str) -> Iterator[Flaw]:
+    """Manifests of dead runs that cannot be read."""
+    for kind, command in _KINDS.items():
+        for where in runs.damaged_manifests(lake.meta(kind, table, partition)):
+            what = "the manifest of a run cannot be read; files of the run that no commit names may be there"
+            yield Flaw(what, where, f"the next `{command}` of the partition finds them by their names, and clears up")
+
+
+def broken_quarantine(lake: Lake, table: str, partition: str, *, deep: bool = False) -> Iterator[Flaw]:
+    """Files of refused records that are not there, or no Parquet files any more. `deep`: every page is read."""
+    place = lake.meta("quarantine", table, partition)
+    names = read_ledger(lake, table, partition).quarantine
+    sizes = place.sizes(names)
+    for name in names:
+        size = sizes.get(name)
+        flaw = _flaw(place, name, size or 0, size)
+        if flaw is None and deep:
+            flaw = _unreadable(place, name)
+        if flaw is not None:
+            hint = "restore it from a backup; `select * from tp_quarantine` shows the records of the others"
+            yield Flaw(flaw, place.address(name), hint)
+
+
+def _unreadable(place: Place, name: str) -> str | None:
+    try:
+        with reading_file(place, name) as file:
+            for group in range(file.num_row_groups):
+                file.read_row_group(group)
+    except LakeError as error:
+        return error.message
+    return None
 
 
 def _was_committed(lake: Lake, table: str, partition: str, sequence: int) -> bool:
     """A run that ended well has taken its manifest away; one that was killed before its commit has not."""
     segment = read_segment(lake.meta("ledger", table, partition), sequence)
-    places = (lake.meta(kind, table, partition) for kind in ("runs", APART))
+    places = (lake.meta(kind, table, partition) for kind in _KINDS)
     return not segment.is_void and not any(runs.is_noted(place, segment.run) for place in places)

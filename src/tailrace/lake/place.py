@@ -223,7 +223,7 @@ class LocalPlace(Place):
     def put(self, name: str, data: bytes, owner: str) -> None:
         while True:
             with suppress(FileNotFoundError):
-                staged = self._stage(name, data, owner)
+                staged = self._stage(name, data, owner, lasting=True)
                 reached("object-staged")
                 os.replace(staged, f"{self.directory}/{name}")
                 return
@@ -243,11 +243,14 @@ class LocalPlace(Place):
                     with suppress(FileNotFoundError):
                         os.unlink(staged)
 
-    def _stage(self, name: str, data: bytes, owner: str) -> str:
+    def _stage(self, name: str, data: bytes, owner: str, *, lasting: bool = False) -> str:
         staged = f"{self.directory}/{name}.{owner}{STAGED}"
         os.makedirs(os.path.dirname(staged), exist_ok=True)
         with open(staged, "wb") as file:
             file.write(data)
+            if lasting:  # else a power failure may leave the new name with nothing behind it
+                file.flush()
+                os.fsync(file.fileno())
         return staged
 
     def delete(self, names: Iterable[str]) -> None:

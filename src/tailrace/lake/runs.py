@@ -67,21 +67,51 @@ def is_announced(directory: Place, run: str) -> bool:
 
 def manifests(directory: Place) -> list[Manifest]:
     """All runs that have not cleaned up after themselves, oldest first."""
-    found = []
+    return sorted((manifest for _, manifest, _ in _found(directory)), key=lambda m: m.since)
+
+
+def damaged_manifests(directory: Place) -> list[str]:
+    """Addresses of manifests that cannot be read."""
+    return [directory.address(name) for name, _, is_damaged in _found(directory) if is_damaged]
+
+
+def _found(directory: Place) -> Iterator[tuple[str, Manifest, bool]]:
+    """Files, what each says, and whether that had to be made up."""
     for name in directory.names():
+        run = name.removesuffix(_SUFFIX)
+        # Others cannot be of a run: files might be taken for theirs that begin with the id of another.
+        if run == name or not run.isalnum():
+            continue
         # Whoever only looks holds no lock: a run may end between the listing and here.
         with suppress(FileNotFoundError):
-            if name.endswith(_SUFFIX):
-                found.append(msgspec.json.decode(directory.read(name), type=Manifest))
-    return sorted(found, key=lambda m: m.since)
+            manifest = _decoded(directory.read(name))
+            is_damaged = manifest is None or manifest.run != run
+            yield name, _dead(run) if manifest is None or is_damaged else manifest, is_damaged
+
+
+def _decoded(data: bytes) -> Manifest | None:
+    try:
+        return msgspec.json.decode(data, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def _dead(run: str) -> Manifest:
+    """What holds of a run whose manifest cannot be read.
+
+    It was written before the run's first file, whose name begins with the same id, so its files are found by name. All
+    segments have to be asked which of them were committed. Nobody knows whether it was given up: it may not commit.
+    """
+    return Manifest(run, 0, 0, "", 0, lost=True)
 
 
 def is_noted(directory: Place, run: str) -> bool:
-    """Is the run's manifest there?"""
+    """Is the run's manifest there, whatever it says?"""
     try:
-        return directory.size(_name(run)) > 0
+        directory.size(_name(run))
     except FileNotFoundError:
         return False
+    return True
 
 
 def _name(run: str) -> str:

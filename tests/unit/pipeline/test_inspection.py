@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import signal
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import partitionchange
 import pytest
 from click.testing import CliRunner
 from lakecheck import check, stored
+from logfiles import write
 from twolakes import PLACE, made_in
 from world import World
 
@@ -140,3 +142,53 @@ def test_a_lost_log(world: World) -> None:
     shutil.rmtree(world.home / "meta" / "default" / "ledger" / PLACE[0])
     assert all(each.clean for each in world.collect())
     assert stored(world.home) == before
+
+
+@pytest.mark.parametrize("content", [b"", b"junk"])
+def test_a_manifest_that_cannot_be_read(world: World, content: bytes) -> None:
+    """It is told, and whatever changes the partition next clears up after its run."""
+    before = stored(world.home)
+    process = forked.started(partitionchange.__file__, str(world.home), "delete", TAILRACE_KILL_AT="segment-written")
+    assert process.wait(60) == -signal.SIGKILL
+    directory = world.home / "meta" / "default" / "runs" / PLACE[0] / PLACE[1]
+    (manifest,) = directory.iterdir()
+    manifest.write_bytes(content)
+    (error,) = findings(world)
+    assert str(manifest) in error["detail"]
+    delete = ("partition", "delete", ".".join(PLACE), "--from", "1999-01-01", "--to", "1999-01-02", "--force")
+    for command in (("maintain",), delete):
+        done = CliRunner().invoke(cli, ["--home", str(world.home), *command])
+        assert done.exit_code == 0, done.output
+    assert all(report.clean for report in world.collect())
+    assert findings(world) == []
+    assert stored(world.home) == before
+    check(world.home, *PLACE)
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def spoil(path: Path) -> None:
+    """The footer is whole, what is before it is not."""
+    data = bytearray(path.read_bytes())
+    data[4:60] = bytes(56)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize(("damage", "more"), [(Path.unlink, ()), (cut, ()), (spoil, ("--deep",))])
+def test_a_quarantine_file(world: World, tmp_path: Path, damage: Callable[[Path], None], more: tuple[str, ...]) -> None:
+    write(tmp_path / "logs" / "more.log", "no record\n")
+    world.collect()
+    assert findings(world, "--deep") == []
+    (path,) = (world.home / "meta" / "default" / "quarantine" / PLACE[0] / PLACE[1]).iterdir()
+    damage(path)
+    (error,) = findings(world, *more)
+    assert str(path) in error["detail"]
+    assert len(findings(world, "--deep")) == 1
+
+
+def test_which_lake_it_is(world: World) -> None:
+    done = CliRunner().invoke(cli, ["--home", str(world.home), "doctor", "--output", "json"])
+    (told,) = [each["detail"] for each in json.loads(done.stdout) if each["name"] == "lake"]
+    assert told == f"{world.lake.data_root} holds 1 table"

@@ -1,0 +1,130 @@
+"""What `doctor` looks at in a lake: tiers, tables, and what lies beside them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tailrace.cli.findings import Finding, told
+from tailrace.cli.options import Context
+
+if TYPE_CHECKING:
+    from tailrace.config import Config
+    from tailrace.lake.inspection import Flaw
+    from tailrace.lake.paths import Lake, Tier
+    from tailrace.lake.snapshot import Snapshot
+
+MANY_FILES = 100_000
+MOST_FILES = 10
+"Broken files of a table that are told one by one."
+
+
+def tiers(context: Context) -> Iterator[Finding]:
+    from tailrace.cli.settings import load_config
+    from tailrace.cli.tiers import declared_tiers
+    from tailrace.core import ConfigError
+
+    try:
+        config = load_config(context)
+    except ConfigError:
+        return  # said already
+    for name, tier in declared_tiers(config):
+        yield from told(f"tier {name}", _tier(context, config, f"tier {name}", tier))
+
+
+def _tier(context: Context, config: Config, name: str, opened: Callable[[], Tier]) -> Iterator[Finding]:
+    """Days can be moved there, and those that were are there."""
+    from tailrace.cli.settings import open_lake
+    from tailrace.lake.mounted import require_mounted
+
+    tier = opened()
+    place = tier.place
+    lake = open_lake(context, config)
+    require_mounted(lake, tier, _readable(lake))
+    if not place.is_local:
+        found = "holds files" if place.exists() else "is empty so far"
+        yield Finding(name, "ok", f"{place} {found}")
+        return
+    existing = next(p for p in (Path(str(place)), *Path(str(place)).parents) if p.exists())
+    if existing.is_dir() and os.access(existing, os.W_OK):
+        yield Finding(name, "ok", f"{place}, {shutil.disk_usage(existing).free / 1e9:.1f} GB free")
+    else:
+        yield Finding(name, "error", f"{place} cannot be written", "choose another `path`, or mount it")
+
+
+def _readable(lake: Lake) -> Iterator[Snapshot]:
+    """Tables that are not damaged; of the others is told elsewhere."""
+    from contextlib import suppress
+
+    from tailrace.core import LakeError
+    from tailrace.lake.snapshot import snapshot, tables
+
+    for table in tables(lake):
+        with suppress(LakeError):
+            yield snapshot(lake, table)
+
+
+def lake(context: Context, *, deep: bool) -> Iterator[Finding]:
+    """All tables of the workspace, wherever it lies."""
+    from tailrace.cli.settings import load_config, open_lake
+    from tailrace.cli.summary import count
+    from tailrace.core import ConfigError
+    from tailrace.lake.intents import partitions
+    from tailrace.lake.snapshot import tables
+
+    try:
+        lake = open_lake(context, load_config(context))
+    except ConfigError:  # said already; what rests in the workspace can be looked at all the same
+        lake = open_lake(context)
+    names = tables(lake)
+    yield Finding("lake", "ok", f"{lake.data_root} holds {count(len(names), 'table') if names else 'no table yet'}")
+    for name in names:
+        yield from told(name, _table(lake, name, deep))
+    for table, partition in partitions(lake):
+        yield from told(f"{table}.{partition}", _beside(lake, table, partition, deep))
+
+
+def _beside(lake: Lake, table: str, partition: str, deep: bool) -> Iterator[Finding]:
+    """What there is of a partition besides its rows."""
+    from tailrace.lake.inspection import broken_quarantine, damaged_runs, lost_commits
+
+    name = f"{table}.{partition}"
+    for flaw in damaged_runs(lake, table, partition):
+        yield Finding(name, "error", f"{flaw.where}: {flaw.what}", flaw.hint)
+    is_gone = False
+    for flaw in lost_commits(lake, table, partition):
+        is_gone = True
+        yield Finding(name, "error", f"{flaw.where}: {flaw.what}", flaw.hint)
+    if not is_gone:  # without the log the ledger says nothing
+        yield from _some(name, broken_quarantine(lake, table, partition, deep=deep))
+
+
+def _some(name: str, broken: Iterator[Flaw]) -> Iterator[Finding]:
+    """The first of them one by one, and how many more there are."""
+    for flaw in islice(broken, MOST_FILES):
+        yield Finding(name, "error", f"{flaw.where}: {flaw.what}", flaw.hint)
+    if more := sum(1 for _ in broken):
+        yield Finding(
+            name, "error", f"{more:,} more files are broken", "`tailrace doctor` tells of them when these are mended"
+        )
+
+
+def _table(lake: Lake, name: str, deep: bool) -> Iterator[Finding]:
+    from tailrace.cli.summary import size
+    from tailrace.lake.extents import table_extent
+    from tailrace.lake.inspection import broken_files
+    from tailrace.lake.snapshot import snapshot
+
+    found = snapshot(lake, name)
+    extent = table_extent(found)
+    broken = [*_some(name, broken_files(found, deep=deep))]
+    yield from broken
+    detail = f"{extent.rows:,} rows in {extent.files:,} files, {size(extent.bytes)}"
+    if not broken and extent.files > MANY_FILES:
+        yield Finding(name, "warning", detail, "so many files make commits and queries slow: `tailrace compact`")
+    elif not broken:
+        yield Finding(name, "ok", f"{detail}{', all of them read' if deep else ''}")
