@@ -57,17 +57,18 @@ def command(
     moment = now()
     window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
     if reindex:
-        lake, plans = reindexing_plans(context, names, window)
+        lake, (plans, problems) = reindexing_plans(context, names, window)
     else:
         lake = open_lake(context)
-        plans = plans_for(lake, names, window)
+        plans, problems = plans_for(lake, names, window)
     if dry_run:
         from tailrace.cli.listing import show_rows
 
         show_rows(planned(plans), PLANNED, output)
-        return
+        sys.exit(max((problem.exit_code for problem in problems), default=0))
     visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
     done = compacted(context, lake, plans, visible)
+    done.problems = problems
     _tell(done, output, context)
     sys.exit(leave_with(done))
 
@@ -131,7 +132,7 @@ def _tell(done: Compacted, output: str, context: Context) -> None:
         told = {"interrupted": done.interrupted, "partitions": [report.as_dict() for report in done.reports]}
         click.echo(redacted(as_json(told, indent=2)))
         return
-    if not done.reports and not context.quiet:
+    if not done.reports and not done.problems and not context.quiet:
         click.echo("nothing to do: no day has two small files", err=True)
     if done.reports and not context.quiet:
         show_rows([_row(report) for report in done.reports], DONE, output)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from tailrace.core import ConfigError, TimeRange
+from tailrace.core import ConfigError, LakeError, TimeRange
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,24 +18,33 @@ if TYPE_CHECKING:
     from tailrace.lake.paths import Lake
 
 
-def plans_for(lake: Lake, names: Sequence[str], window: TimeRange) -> list[CompactionPlan]:
+class Plans(NamedTuple):
+    """What can be done, and why the rest cannot."""
+
+    plans: list[CompactionPlan]
+    problems: list[LakeError]
+    "Of tables whose logs cannot be read; it has been said what they are."
+
+
+def plans_for(lake: Lake, names: Sequence[str], window: TimeRange) -> Plans:
     """Small files of the partitions that are named, or of all."""
-    from tailrace.cli.holdings import holdings
+    from tailrace.cli.holdings import holdings, partition_names
     from tailrace.cli.matching import listed
     from tailrace.lake.compaction import plan_compaction
 
     held = holdings(lake)
-    known = {f"{table}.{extent.partition}" for table, holding in held.items() for extent in holding.partitions}
-    chosen = [name.partition(".") for name in listed("partition", names, sorted(known))]
+    chosen = [name.partition(".") for name in listed("partition", names, sorted(partition_names(lake, held)))]
     plans = []
     for table, holding in sorted(held.items()):
         partitions = [partition for owner, _, partition in chosen if owner == table]
         if holding.snapshot is not None and partitions:
             plans.append(plan_compaction(holding.snapshot, partitions, window))
-    return [plan for plan in plans if plan.merges]
+    meant = {owner for owner, _, _ in chosen}
+    problems = [holding.problem for table, holding in held.items() if table in meant and holding.problem is not None]
+    return Plans([plan for plan in plans if plan.merges], problems)
 
 
-def reindexing_plans(context: Context, names: Sequence[str], window: TimeRange) -> tuple[Lake, list[CompactionPlan]]:
+def reindexing_plans(context: Context, names: Sequence[str], window: TimeRange) -> tuple[Lake, Plans]:
     """Rows that have another `tp_index` than the configuration says now, and small files."""
     from tailrace.cli.holdings import holdings
     from tailrace.cli.settings import load_config, open_lake
@@ -48,9 +57,10 @@ def reindexing_plans(context: Context, names: Sequence[str], window: TimeRange) 
     by_table: dict[str, list[PartitionSpec]] = {}
     for spec in select(config, names):
         by_table.setdefault(tables_for(config, spec.table).name, []).append(spec)
-    plans = []
+    plans, problems = [], []
     for table, holding in sorted(holdings(lake, by_table).items()):
         if holding.snapshot is None:
+            problems += [holding.problem] if holding.problem is not None else []
             continue
         stored = {extent.partition for extent in holding.partitions}
         found = [spec for spec in by_table[table] if spec.name in stored]
@@ -58,7 +68,7 @@ def reindexing_plans(context: Context, names: Sequence[str], window: TimeRange) 
         plans.append(plan_reindex(holding.snapshot, indexes, window))
     if not names and not context.quiet:
         _note_unconfigured(lake, {(table, spec.name) for table, specs in by_table.items() for spec in specs})
-    return lake, [plan for plan in plans if plan.merges]
+    return lake, Plans([plan for plan in plans if plan.merges], problems)
 
 
 def index_column(spec: PartitionSpec, schema: pa.Schema) -> str | None:

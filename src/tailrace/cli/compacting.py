@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tailrace.cli.interrupts import Interrupts
     from tailrace.cli.options import Context
+    from tailrace.core import LakeError
     from tailrace.lake.compaction import CompactionPlan
     from tailrace.lake.paths import Lake
     from tailrace.pipeline.compact_report import CompactionProgress, CompactionReport
@@ -38,6 +39,8 @@ class Compacted:
     interrupted: bool = False
     hangs: bool = False
     "A job has not come back: nothing that waits for its thread may follow."
+    problems: list[LakeError] = field(default_factory=list)
+    "Tables that cannot be read."
 
     @property
     def exit_code(self) -> int:
@@ -45,6 +48,7 @@ class Compacted:
         from tailrace.core import LockedError
 
         errors = [report.error.exit_code for report in self.reports if report.error is not None]
+        errors += [problem.exit_code for problem in self.problems]
         codes = {trouble.code for report in self.reports for trouble in report.troubles}
         if codes and not errors:
             return LockedError.exit_code if codes == {LockedError.code} else 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,8 +39,19 @@ def holdings(lake: Lake, wanted: Iterable[str] | None = None) -> dict[str, Holdi
     for name, holding in sorted(found.items()):
         if holding.problem is not None:
             click.secho(f"warning[{holding.problem.code}]: ", fg="yellow", nl=False, err=True)
-            click.echo(f"table {name} is damaged: {holding.problem}", err=True)
+            what = "is damaged" if ".damaged-" in holding.problem.code else "cannot be read"
+            click.echo(f"table {name} {what}: {holding.problem}", err=True)
     return found
+
+
+def partition_names(lake: Lake, held: Mapping[str, Holding]) -> set[str]:
+    """Partitions that have rows; of a table whose log cannot be read, all that were ever collected."""
+    from tailrace.lake.intents import partitions
+
+    names = {f"{table}.{extent.partition}" for table, holding in held.items() for extent in holding.partitions}
+    unknown = {table for table, holding in held.items() if holding.problem is not None}
+    more = partitions(lake) if unknown else ()
+    return names.union(f"{table}.{partition}" for table, partition in more if table in unknown)
 
 
 def _holding(lake: Lake, name: str) -> Holding:

@@ -122,6 +122,16 @@ def without_spark(*shown: str) -> Callable[[F], F]:
     return lambda function: _with_options(function, _SPARK.difference(shown))
 
 
+def _explained(error: Exception, context: Context) -> TailraceError:
+    """What nobody has put in words: a file of the lake that the system refuses, or something that should not happen."""
+    if isinstance(error, OSError) and Path(str(error.filename)).is_relative_to(context.home_path):
+        from tailrace.lake.damage import unreadable
+
+        return unreadable(error, str(error.filename))
+    message = f"{type(error).__name__}: {one_line(error)}"
+    return TailraceError(message, hint="this should not happen; -vv shows where it did")
+
+
 def _with_options(function: F, hidden: frozenset[str]) -> F:
     @functools.wraps(function)
     def with_context(*args: Any, **kwargs: Any) -> Any:
@@ -139,8 +149,7 @@ def _with_options(function: F, hidden: frozenset[str]) -> F:
         except Exception as error:
             if chosen.verbose >= 2:
                 raise
-            message = f"{type(error).__name__}: {one_line(error)}"
-            raise TailraceError(message, hint="this should not happen; -vv shows where it did") from error
+            raise _explained(error, chosen) from error
 
     for names, settings in reversed(_OPTIONS.items()):
         with_context = click.option(*names, hidden=not hidden.isdisjoint(names), **settings)(with_context)

@@ -76,11 +76,11 @@ def delete(
 
 def _matching(lake: Lake, names: tuple[str, ...], *, even_empty: bool) -> list[str]:
     """Partitions that have rows, or those that were ever collected."""
-    from tailrace.cli.holdings import holdings
+    from tailrace.cli.holdings import holdings, partition_names
     from tailrace.cli.matching import listed
     from tailrace.lake.intents import partitions
 
-    known = {f"{table}.{extent.partition}" for table, held in holdings(lake).items() for extent in held.partitions}
+    known = partition_names(lake, holdings(lake))
     if even_empty:
         known |= {f"{table}.{partition}" for table, partition in partitions(lake)}
     return listed("partition", names, sorted(known))

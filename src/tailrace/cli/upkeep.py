@@ -41,12 +41,27 @@ class Upkeep:
         for table in sorted({table for table, _ in names}):
             partitions = [partition for owner, partition in names if owner == table]
             try:
+                self._require_tiers(table, partitions)
                 self.due += self._due(table, partitions)
             except (TailraceError, OSError) as error:
                 self._trouble(table, error)
 
-    def _due(self, table: str, partitions: Collection[str]) -> list[Chore]:
+    def _require_tiers(self, table: str, partitions: Collection[str]) -> None:
+        """A disk that is not mounted is told, also when no day is to be moved there now."""
+        from tailrace.lake.mounted import require_mounted
+
+        for tier in {rule.tier for partition in partitions for rule in self._rules(table, partition)}:
+            try:
+                require_mounted(self.lake, tier, ())
+            except LakeError as error:
+                self._trouble(f"tier {tier.store}.{tier.name}", error)
+
+    def _rules(self, table: str, partition: str) -> Sequence[Rule]:
         from tailrace.cli.tiers import rules_for
+
+        return rules_for(self.config, self.lake, table, partition, self.now)
+
+    def _due(self, table: str, partitions: Collection[str]) -> list[Chore]:
         from tailrace.config.retention import retention_of
         from tailrace.lake.upkeep import due
 
@@ -54,10 +69,7 @@ class Upkeep:
             retention = retention_of(self.config, self.lake.workspace, table, partition)
             return None if retention is None else retention.first_day(self.now)
 
-        def rules(partition: str) -> Sequence[Rule]:
-            return rules_for(self.config, self.lake, table, partition, self.now)
-
-        return [*due(self.lake, table, partitions, first_day, self.now, rules)]
+        return [*due(self.lake, table, partitions, first_day, self.now, lambda name: self._rules(table, name))]
 
     def carry_out(self, *actions: str) -> None:
         """Those of the things due, one by one."""
@@ -79,7 +91,9 @@ class Upkeep:
         if isinstance(error, OSError):
             where = error.filename or str(self.lake.home)
             error = LakeError(error.strerror or one_line(error), code="lake.io", where=where)
-        self.troubles.append((name, error))
+        told = {(each.code, each.where) for _, each in self.troubles if each.code == "lake.tier-not-mounted"}
+        if (error.code, error.where) not in told:  # one disk, however many days would go there
+            self.troubles.append((name, error))
 
     def tell_troubles(self) -> None:
         """On stderr."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 _OF_A_SERVER = re.compile(r"Generic (S3|GCS|MicrosoftAzure) error|error sending request|status code|HTTP status")
+_DENIED = re.compile(r"Permission denied \(os error 13\)|Operation not permitted \(os error 1\)")
+_MAY_READ = "run as a user who may read it, or give it back to the one whose lake it is; other tables are not affected"
 _RESTORE = "restore the file from a backup; other tables are not affected"
 COLLECT_AGAIN = "restore the file from a backup, or collect its whole day again: `tailrace collect --overwrite`"
 DAMAGED_FILE = "lake.damaged-file"
@@ -38,10 +40,20 @@ def reading_log(root: Place) -> Iterator[None]:
             from tailrace.lake.object_place import refused
 
             raise refused(error, root.uri) from None
-        if isinstance(error, OSError):
+        if isinstance(error, FileNotFoundError):
             raise
+        if isinstance(error, OSError):
+            raise unreadable(error, (root / LOG).uri) from None
         gist = one_line(error).split(": 0: ")[0].removeprefix("Kernel error: ")
         raise damaged_log(root, gist[:200]) from None
+
+
+def unreadable(error: OSError, where: str) -> LakeError:
+    """What the operating system refuses, whoever was told by it: delta-rs has it in words only."""
+    is_denied = error.errno in (errno.EACCES, errno.EPERM) or _DENIED.search(str(error)) is not None
+    code = "lake.denied" if is_denied else "lake.io"
+    said = "Permission denied" if is_denied else error.strerror or one_line(error)
+    return LakeError(said, code=code, where=where, hint=_MAY_READ if is_denied else None)
 
 
 def damaged_log(root: Place, why: str) -> LakeError:

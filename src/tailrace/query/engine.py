@@ -16,6 +16,7 @@ from tailrace.core.schemas import DEFAULT_SCHEMA
 from tailrace.lake.kept import KeptDamaged
 from tailrace.lake.quoting import quoted
 from tailrace.query.changing import hint_for
+from tailrace.query.failures import damaged_file, of_lake, refused
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, hide, readable_of
 from tailrace.query.local import Announce, LocalFiles
@@ -41,13 +42,14 @@ _SUGGESTED = re.compile(r'Did you mean "(\w+)"')
 _GUESS = re.compile(r'\nDid you mean "[^"\n]*"\?')
 "DuckDB's own; it does not know tables that no statement has named yet."
 _NO_TABLE = re.compile(r'Table with name (\S+) does not exist(?: because schema "([^"]+)")?')
-_NO_VALUE = re.compile("Values were not provided for the following parameters")
 FETCHED = 2_000
 "Rows at a time."
 STEP = 2_048
 "Rows that DuckDB computes at once."
 BATCH_ROWS, BATCH_BYTES = 122_880, 32 << 20
 "Of an Arrow batch, which is a row group in Parquet: whichever comes first, for some rows are hundreds of kilobytes."
+Told = Callable[[Exception], QueryError]
+"What to say of an error that DuckDB raises."
 _NO_SYNTAX = re.compile(r'syntax error at or near "([^"]+)"')
 
 
@@ -126,7 +128,7 @@ class Engine:
             text = self._with_networks(with_now(with_values(sql, parameters)))
             return [(s.query, _kind(s), _answers(s)) for s in self.connection.extract_statements(text)]
         except duckdb.Error as error:
-            raise _refused(error, self._misread(str(error), sql)) from None
+            raise refused(error, self._misread(str(error), sql)) from None
         except UnicodeEncodeError:
             raise QueryError("the SQL holds bytes that are no text", hint="write it in UTF-8") from None
 
@@ -147,12 +149,17 @@ class Engine:
             if as_arrow and statement.selects:
                 relation = clock.run(lambda: self.connection.sql(text))
                 rows, described = self._rows_later(text, clock), relation.description
-                return Result(*_columns(described), rows, clock, lambda: _batches(relation, clock))
+                return Result(*_columns(described), rows, clock, lambda: _batches(relation, clock, self._told))
             cursor = clock.run(lambda: self.connection.execute(text))
             described = cursor.description or []
             if statement.moves:
                 self.views.stay_in_path()
-            return Result(*_columns(described), _rows(cursor, clock), clock, lambda: _batches(cursor, clock))
+            return Result(
+                *_columns(described),
+                _rows(cursor, clock, self._told),
+                clock,
+                lambda: _batches(cursor, clock, self._told),
+            )
 
     def _make_views(self, statement: Statement, proceed: Callable[[], None]) -> None:
         """Where what was kept of a table turns out to be damaged, its log is read."""
@@ -165,7 +172,7 @@ class Engine:
     def _rows_later(self, text: str, clock: Clock) -> Iterator[tuple[Any, ...]]:
         with self._explained():
             cursor = clock.run(lambda: self.connection.execute(text))
-        yield from _rows(cursor, clock)
+        yield from _rows(cursor, clock, self._told)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -173,11 +180,17 @@ class Engine:
         try:
             yield
         except duckdb.CatalogException as error:
-            raise _refused(_GUESS.sub("", str(error)), self._guess(str(error))) from None
+            raise refused(_GUESS.sub("", str(error)), self._guess(str(error))) from None
         except LakeError as error:
-            raise QueryError(error.message, code=error.code, where=error.where, hint=error.hint) from error
+            raise of_lake(error) from error
         except duckdb.Error as error:
-            raise _refused(error) from None
+            raise self._told(error) from None
+
+    def _told(self, error: Exception) -> QueryError:
+        """Why a statement failed whose views are made."""
+        held = [self.views.held[key] for key in self.views.read if key in self.views.held]
+        damaged = damaged_file(error, (path for one in held for path in one.paths), sum(one.size for one in held))
+        return refused(error) if damaged is None else of_lake(damaged)
 
     @contextmanager
     def _read_only(self, sql: str) -> Iterator[None]:
@@ -239,30 +252,30 @@ def _columns(described: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], tuple
     return tuple(column[0] for column in described), tuple(str(column[1]) for column in described)
 
 
-def _rows(cursor: duckdb.DuckDBPyConnection, clock: Clock) -> Iterator[tuple[Any, ...]]:
+def _rows(cursor: duckdb.DuckDBPyConnection, clock: Clock, told: Told) -> Iterator[tuple[Any, ...]]:
     try:
         while rows := clock.run(lambda: cursor.fetchmany(FETCHED)):
             yield from rows
     except duckdb.Error as error:
-        raise _refused(error) from None
+        raise told(error) from None
 
 
-def _batches(begun: duckdb.DuckDBPyConnection | duckdb.DuckDBPyRelation, clock: Clock) -> Batches:
+def _batches(begun: duckdb.DuckDBPyConnection | duckdb.DuckDBPyRelation, clock: Clock, told: Told) -> Batches:
     try:
         reader: pa.RecordBatchReader = clock.run(lambda: begun.to_arrow_reader(STEP))
     except duckdb.Error as error:
-        raise _refused(error) from None
-    return reader.schema, _gathered(_each(reader, clock))
+        raise told(error) from None
+    return reader.schema, _gathered(_each(reader, clock, told))
 
 
-def _each(reader: pa.RecordBatchReader, clock: Clock) -> Iterator[pa.RecordBatch]:
+def _each(reader: pa.RecordBatchReader, clock: Clock, told: Told) -> Iterator[pa.RecordBatch]:
     import pyarrow as pa
 
     def following() -> pa.RecordBatch | None:
         try:
             return next(reader, None)
         except (duckdb.Error, pa.ArrowException, OSError) as error:  # which of them, Arrow decides
-            raise _refused(str(error)) from None
+            raise told(error) from None
 
     while (batch := clock.run(following)) is not None:
         yield batch
@@ -282,12 +295,3 @@ def _gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             held, rows, size = [], 0, 0
     if held:
         yield pa.concat_batches(held)
-
-
-def _refused(error: duckdb.Error | str, hint: str | None = None) -> QueryError:
-    if isinstance(error, duckdb.OutOfMemoryException) or str(error).startswith("Out of Memory Error"):
-        hint = "look at fewer rows or columns at once, or allow it more with --memory"
-        return QueryError(str(error).strip().splitlines()[0], code="query.memory", hint=hint)
-    if hint is None and _NO_VALUE.search(str(error)):
-        hint = "give it one with --param NAME=VALUE, or --param VALUE for $1, $2 …"
-    return QueryError(str(error).strip(), hint=hint)

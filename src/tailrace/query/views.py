@@ -225,12 +225,15 @@ class Views:
             self.connection.execute(f"CREATE OR REPLACE VIEW {address(key)} AS {body}")
         except duckdb.IOException as error:
             from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE, not_mounted
+            from tailrace.query.failures import damaged_file
 
             seen = self.schemas[key[0]].snapshot(table)
             names = [] if seen is None else (seen.files if files is None else files).paths
             if seen is not None and (why := not_mounted(seen.root, names)) is not None:
                 raise why from None
-            raise LakeError(str(error).splitlines()[0], code=DAMAGED_FILE, hint=COLLECT_AGAIN) from None
+            message = str(error).splitlines()[0]
+            plain = LakeError(message, code=DAMAGED_FILE, hint=COLLECT_AGAIN)
+            raise damaged_file(error, held.paths, held.size) or plain from None
 
     def _held(self, shown: Shown, table: str, files: Files | None) -> Held:
         """The files as they can be opened; of a lake that is elsewhere they are fetched."""

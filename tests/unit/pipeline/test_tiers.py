@@ -75,6 +75,22 @@ def test_a_tier_that_fills_up_is_named_beside_what_was_moved(
     check(tiered.home, *PLACE)
 
 
+def test_a_disk_that_is_not_mounted_is_told_though_nothing_is_to_be_moved(tiered: Tiered) -> None:
+    tiered.maintain()
+    tier = tiered.home.parent / "tiers" / "old store"
+    disk = tier.rename(tier.with_name("disk"))
+    tier.mkdir()
+    command = ["--home", str(tiered.home), "maintain", "--no-compact"]
+    for arguments in (command, [*command, "--dry-run"]):
+        answer = CliRunner().invoke(cli, arguments)
+        assert answer.exit_code == 5
+        assert "nothing is due" not in answer.output
+        assert answer.stderr.count(f"warning[lake.tier-not-mounted]: tier default.old: {tier}: ") == 1
+    tier.rmdir()
+    disk.rename(tier)
+    assert tiered.maintain().troubles == []
+
+
 def test_days_grow_old_and_come_back(tiered: Tiered) -> None:
     before = stored(tiered.home)
     tiered.maintain()

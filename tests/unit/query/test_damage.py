@@ -6,9 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from logfiles import access_lines, today, write
 from world import World
 
+from tailrace.cli.main import cli
 from tailrace.core import LakeError, QueryError
 from tailrace.query.engine import Engine
 
@@ -45,7 +47,7 @@ def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], nu
     made = Engine(filled.lake)
     with pytest.raises(QueryError) as raised:
         list(made.run("select count(*) from nginx_access_log"))
-    assert raised.value.code == "lake.damaged-log"
+    assert (raised.value.code, raised.value.exit_code) == ("lake.damaged-log", 5)
     assert raised.value.where == str(path)
     assert len(str(raised.value).splitlines()) == 1
     assert "unknown" not in str(raised.value)
@@ -60,14 +62,30 @@ def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], nu
     assert (broken.error.code, broken.error.where) == ("lake.damaged-log", str(path))
 
 
-@pytest.mark.parametrize("damage", [cut, empty, Path.unlink])
+def spoil(path: Path) -> None:
+    """The footer is whole, the rows are not."""
+    content = bytearray(path.read_bytes())
+    content[4:400] = bytes(396)
+    path.write_bytes(content)
+
+
+def twist(path: Path) -> None:
+    """The end is whole, the rest of the footer is not."""
+    content = bytearray(path.read_bytes())
+    content[-200:-8] = bytes(byte ^ 0xFF for byte in content[-200:-8])
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("damage", [cut, empty, twist, Path.unlink])
 def test_a_broken_data_file_is_named(filled: World, damage: Callable[[Path], None], tmp_path: Path) -> None:
     root = filled.lake.table_root("nginx_access_log").path
     paths = sorted(root.rglob("*.parquet"))
     for path in paths:
         damage(path)
-    with pytest.raises(QueryError, match=r"\.parquet") as raised:
-        filled.query("select max(tp_id) from nginx_access_log")
+    with pytest.raises(QueryError) as raised:
+        filled.query("select * from nginx_access_log")
+    assert (raised.value.code, raised.value.exit_code) == ("lake.damaged-file", 5)
+    assert raised.value.where in map(str, paths)
     assert len(str(raised.value).splitlines()) == 1
     listed = [name for result in Engine(filled.lake).run("show tables") for (name,) in result.rows]
     assert {*listed, "nginx_access_log"} == {*TABLES, "tp_quarantine"}
@@ -77,6 +95,40 @@ def test_a_broken_data_file_is_named(filled: World, damage: Callable[[Path], Non
     assert isinstance(broken.error, LakeError)
     assert broken.error.code == "lake.damaged-file"
     assert broken.error.where in map(str, paths)
+
+
+def test_pages_that_cannot_be_read(filled: World) -> None:
+    """As rows, and as Arrow has them."""
+    for path in filled.lake.table_root("nginx_access_log").path.rglob("*.parquet"):
+        spoil(path)
+    with pytest.raises(QueryError) as refused:
+        filled.query("select * from nginx_access_log")
+    assert (refused.value.code, refused.value.exit_code) == ("lake.damaged-file", 5)
+    (result,) = Engine(filled.lake).run("select * from nginx_access_log", as_arrow=True)
+    assert result.batches is not None
+    with pytest.raises(QueryError) as raised:
+        list(result.batches()[1])
+    assert (raised.value.code, raised.value.exit_code) == ("lake.damaged-file", 5)
+
+
+def test_a_broken_file_of_somebody_else_is_his(filled: World, tmp_path: Path) -> None:
+    other = tmp_path / "other.parquet"
+    other.write_bytes(b"PAR1" + bytes(100) + b"PAR1")
+    with pytest.raises(QueryError) as raised:
+        filled.query(f"select * from '{other}' o, nginx_access_log n")
+    assert (raised.value.code, raised.value.exit_code) == ("query", 1)
+
+
+@pytest.mark.parametrize("damage", [cut, empty])
+def test_nothing_is_merged_or_deleted_by_a_broken_log(filled: World, damage: Callable[[Path], None]) -> None:
+    damage(sorted((filled.lake.table_root("nginx_access_log").path / "_delta_log").glob("*.json"))[-1])
+    delete = ["partition", "delete", "nginx_access_log.p", "--force"]
+    for arguments in (["compact", "nginx_access_log"], ["compact", "--dry-run"], delete, ["maintain", "--no-compact"]):
+        done = CliRunner().invoke(cli, ["--home", str(filled.home), *arguments])
+        code = done.exit_code if done.exception is None else getattr(done.exception, "exit_code", done.exit_code)
+        assert code == 5, (arguments, done.output)
+        assert "lake.damaged-log" in done.stderr, done.stderr
+        assert "nothing to do" not in done.output
 
 
 def test_a_broken_ledger_is_named(filled: World) -> None:
