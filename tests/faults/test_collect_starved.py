@@ -115,6 +115,7 @@ def test_not_a_byte_is_left(small_disk, home, world):
     done = home.run("collect")
     assert done.code == 5, done
     assert "No space left on device" in done.err
+    assert all(name in done.err for name in ("nginx_access_log.large", "apache_access_log.small")), done.err
     assert "Traceback" not in done.err
     home.assert_no_process_is_left()
     ballast.unlink()
@@ -133,6 +134,8 @@ def test_any_amount_of_room(small_disk, world, tmp_path, room):
     said = [str(report.error), *(trouble.message for trouble in report.troubles)]
     assert report.clean == (not any("No space left on device" in text for text in said))
     assert not any("\n" in text or "\x1b" in text for text in said)
+    places = [str(report.error), *(trouble.where for trouble in report.troubles)]
+    assert all("nginx_access_log" in place for place in places if place != "None"), places
     assert not report.clean or room > 60, "how much fits depends on the engines; so little cannot"
     assert stored(world.home).total() == (6000 if report.clean else 0)
     ballast.unlink()

@@ -246,11 +246,17 @@ class LocalPlace(Place):
     def _stage(self, name: str, data: bytes, owner: str, *, lasting: bool = False) -> str:
         staged = f"{self.directory}/{name}.{owner}{STAGED}"
         os.makedirs(os.path.dirname(staged), exist_ok=True)
-        with open(staged, "wb") as file:
-            file.write(data)
-            if lasting:  # else a power failure may leave the new name with nothing behind it
-                file.flush()
-                os.fsync(file.fileno())
+        try:
+            with open(staged, "wb") as file:
+                file.write(data)
+                if lasting:  # else a power failure may leave the new name with nothing behind it
+                    file.flush()
+                    os.fsync(file.fileno())
+        except OSError as error:
+            if error.filename is not None or error.errno is None:
+                raise
+            # A full disk is told by the call that writes, which knows no names.
+            raise OSError(error.errno, error.strerror, staged) from None
         return staged
 
     def delete(self, names: Iterable[str]) -> None:

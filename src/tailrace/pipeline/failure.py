@@ -78,12 +78,13 @@ def _gist(failure: Exception) -> str:
     return (java or lines or [repr(failure)])[0].strip()
 
 
-def partition_failure(error: Exception) -> TailraceError:
-    """What ends one partition and lets the others go on."""
+def partition_failure(error: Exception, partition: str) -> TailraceError:
+    """What ends one partition and lets the others go on; the system tells at most a file, so the partition is named."""
     if isinstance(error, TailraceError):
         return error
     if isinstance(error, OSError):
-        return LakeError(error.strerror or one_line(error), code="lake.io", where=error.filename)
+        where = f"{partition}: {error.filename}" if error.filename else partition
+        return LakeError(error.strerror or one_line(error), code="lake.io", where=where)
     message = f"{type(error).__name__}: {one_line(error)}".split(": 0: ")[0]
     unexpected = TailraceError(
         message, code="collect.unexpected", hint="this should not happen; -vv shows where it did"

@@ -182,7 +182,7 @@ class PartitionCompaction:
 
     def fail(self, error: Exception) -> None:
         """Ends this partition and lets the others go on."""
-        self.report.error = self.report.error or partition_failure(error)
+        self.report.error = self.report.error or partition_failure(error, self.report.name)
         self.waiting, self.is_tidy = [], False
 
     def end(self) -> None:

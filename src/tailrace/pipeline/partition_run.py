@@ -211,7 +211,7 @@ class PartitionRun:
 
     def fail(self, error: Exception) -> None:
         """Ends this partition and lets the others go on."""
-        self.report.error = self.report.error or partition_failure(error)
+        self.report.error = self.report.error or partition_failure(error, self.report.name)
 
     def interrupt(self) -> None:
         """It is over before its time."""

@@ -96,7 +96,7 @@ class Replay:
                 with partition_lock(self.lake, self.spec.table, self.spec.name, self.options.command):
                     self._replay()
         except Exception as error:
-            self.report.error = partition_failure(error)
+            self.report.error = partition_failure(error, self.report.name)
         self.report.seconds = time.monotonic() - began
         return self.report
 

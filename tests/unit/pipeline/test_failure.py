@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 
 import pytest
 
 from tailrace.core.errors import SourceError
-from tailrace.pipeline.failure import spark_failure
+from tailrace.lake.place import LocalPlace
+from tailrace.pipeline.failure import partition_failure, spark_failure
 
 WORKER_TRACE = """
   An exception was thrown from the Python worker. Please see the stack trace below.
@@ -55,3 +58,21 @@ def test_a_call_that_was_cut_off() -> None:
 def test_our_own_errors_pass() -> None:
     own = SourceError("x")
     assert spark_failure(own) is own
+
+
+@pytest.mark.parametrize(("file", "place"), [(None, "t.p"), ("/lake/x.tmp", "t.p: /lake/x.tmp")])
+def test_a_full_disk_is_told_with_the_partition(file: str | None, place: str) -> None:
+    """A call that writes knows no names."""
+    error = OSError(errno.ENOSPC, "No space left on device", *([file] if file else []))
+    told = partition_failure(error, "t.p")
+    assert (told.code, told.exit_code, str(told)) == ("lake.io", 5, f"{place}: No space left on device")
+
+
+def test_a_small_file_that_finds_no_room_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as told:
+        LocalPlace(str(tmp_path)).put("a.json", b"{}", "run")
+    assert told.value.filename == f"{tmp_path}/a.json.run.tmp"
