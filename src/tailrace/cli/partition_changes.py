@@ -111,8 +111,8 @@ def history(context: Context, name: str, output: str) -> None:
 def restore(context: Context, name: str, at: str | None, output: str) -> None:
     """Bring a partition back to what it was, without --at to what it was before its last change.
 
-    That is its rows, and what is known to be collected; other partitions are not touched. A restoration is a change
-    too: the next one undoes it.
+    That is its rows, and what is known to be collected; other partitions are not touched. Days that were moved to a
+    tier since then stay there. A restoration is a change too: the next one undoes it.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.settings import now, open_lake

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from tailrace.core import TimeRange
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.lake.commit import Change, PartitionWriter
+from tailrace.lake.copying import origin
 from tailrace.lake.damage import not_mounted
 from tailrace.lake.deleted import Erasure, after_delete, after_erasure, after_lifting, after_reset, erased
 from tailrace.lake.extents import newest_rows
@@ -162,12 +163,18 @@ def restore(lake: Lake, table: str, partition: str, at: Moment) -> int:
         raise no_version_so_old(table, at)
     wanted = active_files(then, partition)
     notes = {RESTORED: str(decided_at(then, partition))}
-    stays = frozenset(file.path for file in wanted)
     with changing(lake, table, partition) as writer:
-        now = {file.path for file in writer.active()}
-        back = [_data_file(root, file) for file in wanted if file.path not in now]
+        # A file that was only moved since is the same file: where a day rests is not what is to be undone.
+        now = {_content(file): file.path for file in writer.active()}
+        back = [_data_file(root, file) for file in wanted if _content(file) not in now]
+        stays = frozenset(now[_content(file)] for file in wanted if _content(file) in now)
         writer.commit(Change([], brought_back=back, only=stays, kind=RESTORE, notes=notes))
     return then.version()
+
+
+def _content(file: ActiveFile) -> tuple[str, int, int]:
+    """What a file has in common with copies of it in other places."""
+    return origin(file.path), file.size, file.rows
 
 
 def _data_file(root: Place, file: ActiveFile) -> DataFile:

@@ -91,6 +91,22 @@ def test_a_disk_that_is_not_mounted_is_told_though_nothing_is_to_be_moved(tiered
     assert tiered.maintain().troubles == []
 
 
+def test_what_is_restored_stays_where_it_rests(tiered: Tiered) -> None:
+    """A move since then is not undone: days need not be copied again."""
+    before = stored(tiered.home)
+    version = snapshot(tiered.lake, PLACE[0]).version
+    erase(tiered.lake, *PLACE, TimeRange(datetime(2024, 5, 1), datetime(2024, 5, 2)))
+    tiered.maintain()
+    rests = tiered.resting()
+    restore(tiered.lake, *PLACE, version)
+    assert stored(tiered.home) == before
+    assert tiered.resting() == rests | {"workspace": [DAYS[0], *rests["workspace"]]}
+    check(tiered.home, *PLACE)
+    (moved,) = tiered.maintain().done
+    assert (moved.action, moved.days, moved.to) == ("move", 1, "default.old")
+    assert tiered.resting() == {"old": DAYS[:2], "workspace": DAYS[2:3], "recent": DAYS[3:]}
+
+
 def test_days_grow_old_and_come_back(tiered: Tiered) -> None:
     before = stored(tiered.home)
     tiered.maintain()
