@@ -39,7 +39,8 @@ def list_schemas(context: Context, names: tuple[str, ...], output: str) -> None:
 
     config = load_config(context)
     known = _known(config)
-    rows = [known[name] | told(_snapshot(context, config, known[name])) for name in listed("schema", names, known)]
+    # Tables are those that the schema is made of, whether it is materialised or not.
+    rows = [told(_snapshot(context, config, known[name])) | known[name] for name in listed("schema", names, known)]
     show_rows(rows, (*COLUMNS, *SNAPSHOT), output)
 
 

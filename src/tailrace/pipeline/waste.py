@@ -53,13 +53,13 @@ class QuarantineWriter:
     def _write(self) -> None:
         held, self.held, self.bytes = self.held, [], 0
         job, rows = self.job, len(held)
-        told, cut = cache(self._told), cache(self._cut)
+        told, cut, place = cache(self._told), cache(self._cut), cache(self._place)
         values: dict[str, list[object]] = {
             "table": [job.table.name] * rows,
             "partition": [job.partition] * rows,
             "run": [job.run] * rows,
             "uri": [o.uri for o, _ in held],
-            "location": [o.location for o, _ in held],
+            "location": [place(o.artifact) or o.location for o, _ in held],
             "member": [o.member for o, _ in held],
             "position": [b.position for _, b in held],
             "length": [b.length for _, b in held],
@@ -74,6 +74,14 @@ class QuarantineWriter:
 
     def _told(self, artifact: int) -> str:
         return msgspec.json.encode(self.unit.artifacts[artifact]).decode()
+
+    def _place(self, artifact: int) -> str | None:
+        """Of an object, whose location is its key: with the bucket, or nobody would find it by that."""
+        known = self.unit.artifacts[artifact]
+        scheme = known.uri.partition("://")[0]
+        is_key = "://" not in known.location and bool(known.source_name)
+        is_object = is_key and known.uri.startswith(f"{scheme}://{known.source_name}/")
+        return f"{scheme}://{known.source_name}/{known.location}" if is_object else None
 
     def _cut(self, artifact: int) -> str | None:
         return framing(self.job.formats[self.unit.sources[artifact]]) if self.says_all else None

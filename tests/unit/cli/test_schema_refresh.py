@@ -37,12 +37,16 @@ def test_refresh_list_and_show(world: World) -> None:
         run(world, "query", "select count(*) from aws_q1_materialized.hits")
     listed = {row["name"]: row for row in rows(world, "schema", "list")}
     assert listed["aws_q1_materialized"]["refreshed"] is None
+    patterns = {name: row["tables"] for name, row in listed.items()}
+    assert patterns["live"] == ["*"]
+    assert patterns["aws_q1_materialized"] == rows(world, "schema", "show", "aws_q1_materialized")["tables"]
     assert [name for name, row in listed.items() if row["materialized"]] == ["aws_q1_materialized", "calls_kept"]
     (found,) = rows(world, "schema", "refresh", "aws_q1_materialized")
     assert (found["tables"], found["rows"], found["files"]) == (1, ROWS, 18)
     assert found["versions"][0]["table"] == "hits"
     assert rows(world, "query", "select count(*) as n from hits", "--schema", "aws_q1_materialized") == [{"n": ROWS}]
     listed = {row["name"]: row for row in rows(world, "schema", "list")}
+    assert {name: row["tables"] for name, row in listed.items()} == patterns
     assert (listed["aws_q1_materialized"]["rows"], listed["calls_kept"]["rows"]) == (ROWS, None)
     shown = rows(world, "schema", "show", "aws_q1_materialized")
     assert shown["refreshed"] == found["refreshed"]

@@ -194,3 +194,11 @@ def test_no_more_requests_at_a_time_than_said(world: World, server: BucketServer
     report = collected(world)
     assert report.counts.stored == 200
     assert 16 < server.most_at_once <= 33
+
+
+def test_a_refused_record_is_found_by_bucket_and_key(server: BucketServer, world: World) -> None:
+    server.objects[BAD] = b"no record\n"
+    world.collect(window=TimeRange(datetime(2015, 5, 1), datetime(2015, 6, 1)))
+    ((location, uri),) = world.query("select location, uri from tp_quarantine")
+    scheme = uri.partition("://")[0]
+    assert (scheme in ("s3", "gs"), location) == (True, f"{scheme}://logs/{BAD}")
