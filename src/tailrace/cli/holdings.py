@@ -66,14 +66,14 @@ def _holding(lake: Lake, name: str) -> Holding:
 
 
 def amounts(extent: Extent | None) -> Row:
-    """Rows, files, size and time of the last collection; unknown where nothing is stored."""
+    """Rows, files, size and time of the last change; unknown where nothing is stored."""
     if extent is None:
-        return dict.fromkeys(("rows", "files", "size", "first", "last", "collected"))
+        return dict.fromkeys(("rows", "files", "size", "first", "last", "changed"))
     return {
         "rows": extent.rows,
         "files": extent.files,
         "size": extent.bytes,
         "first": extent.first,
         "last": extent.last,
-        "collected": extent.collected,
+        "changed": extent.changed,
     }

@@ -33,7 +33,7 @@ tp_timestamp or tp_date, or from and to, keeps a query quick. Columns of type js
 ONLY_LOOKING = "only SELECT over the tables of list_tables runs here"
 LARGEST = 200_000
 "Characters of the rows of an answer: more would fill whatever reads them."
-_SHOWN = ("name", "description", "rows", "size", "first", "last", "collected", "partitions", "state")
+_SHOWN = ("name", "description", "rows", "size", "first", "last", "changed", "partitions", "state")
 _SELECTORS = "Only these partitions: table.partition, or the name of either; wildcards."
 _Value = str | int | float | bool | None
 T = TypeVar("T", bound=Struct)

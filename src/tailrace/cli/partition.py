@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from tailrace.lake.extents import Extent
     from tailrace.lake.paths import Lake
 
-_COUNTS = ("rows", "received", "quarantined", "filtered", "out_of_range", "duplicates")
-"Of the ledger; `rows` are those that were stored."
-COLUMNS = ("name", "state", "rows", "files", "size", "first", "last", "missing_days", "collected")
+COLUMNS = ("name", "state", "rows", "files", "size", "first", "last", "missing_days", "changed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +134,11 @@ def show_partition(context: Context, name: str, output: str) -> None:
 
 
 def _facts(config: Config, lake: Lake, name: str, known: Known) -> Row:
+    from tailrace.cli.collected import told_by_ledger
     from tailrace.cli.source import source_row
 
     facts = _row(name, known)
-    collected = _collected(lake, *name.split("."))
+    collected = told_by_ledger(lake, *name.split("."))
     spec = known.spec
     if spec is not None:
         facts |= {"filter": spec.filter, "tp_index": spec.tp_index or "default", **spec.resting}
@@ -171,33 +170,3 @@ def _known(config: Config, lake: Lake) -> dict[str, Known]:
             name = f"{table}.{extent.partition}"
             found[name] = Known(specs[name].spec if name in specs else None, extent)
     return found
-
-
-def _collected(lake: Lake, table: str, partition: str) -> Row:
-    """What the ledger knows: deleted ranges, artifacts by state, and when each source was last collected."""
-    import pyarrow.compute as pc
-
-    from tailrace.lake.deleted import deleted, erased
-    from tailrace.lake.intents import read_ledger
-
-    ledger = read_ledger(lake, table, partition)
-    entries, ranges = ledger.entries, deleted(ledger.notes)
-    gone: Row = {"deleted": [{"from": r.start, "to": r.end} for r in ranges]} if ranges else {}
-    if conditions := erased(ledger.notes):
-        told = [{"where": one.where, "from": one.window.start, "to": one.window.end} for one in conditions]
-        gone["deleted_where"] = told
-    if not entries.num_rows:
-        return {"artifacts": 0, **gone}
-    states = {v["values"]: v["counts"] for v in pc.value_counts(entries["status"]).to_pylist()}
-    wanted = [("at", "max"), ("uri", "count"), *((count, "sum") for count in _COUNTS)]
-    last = entries.group_by("source", use_threads=False).aggregate(wanted)
-    return {
-        **gone,
-        "artifacts": entries.num_rows,
-        **{f"artifacts_{state}": count for state, count in sorted(states.items())},
-        "collected_by_source": [
-            {"source": r["source"], "last": r["at_max"].replace(microsecond=0), "artifacts": r["uri_count"]}
-            | {count: r[f"{count}_sum"] for count in _COUNTS}
-            for r in last.to_pylist()
-        ],
-    }

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tailrace.lake.paths import Lake
     from tailrace.lake.snapshot import Snapshot
 
-COLUMNS = ("name", "plugin", "partitions", "rows", "files", "size", "collected", "description")
+COLUMNS = ("name", "plugin", "partitions", "rows", "files", "size", "changed", "description")
 
 
 @click.group("table")

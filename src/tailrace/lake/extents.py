@@ -27,8 +27,8 @@ class Extent:
     rows: int
     first: date | None
     last: date | None
-    collected: datetime | None = None
-    "When the newest file was committed, UTC."
+    changed: datetime | None = None
+    "When the newest file was committed, UTC: by a collection, or what else changed rows. Moving and merging do not."
     gaps: tuple[Gap, ...] = ()
     "Days between first and last that have no rows; none for a whole table."
 
@@ -42,8 +42,8 @@ def table_extent(snapshot: Snapshot) -> Extent:
     files = snapshot.files
     days = pc.min_max(files.column("tp_date")).as_py()
     size, rows = (pc.sum(files.column(name)).as_py() or 0 for name in ("size", "rows"))
-    collected = _moment(pc.max(files.column("modified")).as_py())
-    return Extent(None, files.num_rows, size, rows, days["min"], days["max"], collected)
+    changed = _moment(pc.max(files.column("modified")).as_py())
+    return Extent(None, files.num_rows, size, rows, days["min"], days["max"], changed)
 
 
 def partition_extents(snapshot: Snapshot) -> list[Extent]:
@@ -64,7 +64,7 @@ def _extent(row: dict[str, Any]) -> Extent:
         rows=row["rows_sum"] or 0,
         first=days[0] if days else None,
         last=days[-1] if days else None,
-        collected=_moment(row["modified_max"]),
+        changed=_moment(row["modified_max"]),
         gaps=tuple(gaps(days)),
     )
 

@@ -73,7 +73,7 @@ def by_name(listed: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 def test_table_list(world: World) -> None:
     found = by_name(rows(world, "table", "list"))
     assert found["nginx_access_log"]["rows"] == 9
-    assert found["nginx_access_log"]["collected"].startswith(str(today().year))
+    assert found["nginx_access_log"]["changed"].startswith(str(today().year))
     assert found["nginx_access_log"]["partitions"] == ["web"]
     assert found["orders"]["plugin"] == "custom"
     assert found["orders"]["rows"] is None

@@ -69,8 +69,8 @@ def test_statistics_come_back_from_the_log(lake: Lake, schema: pa.Schema, write_
     assert (extent.partition, extent.files, extent.bytes, extent.rows) == ("p", 3, sizes, 12)
     assert (extent.first, extent.last) == (date(2024, 1, 1), date(2024, 1, 9))
     assert sum((last - first).days + 1 for first, last in extent.gaps) == extent.missing_days > 0
-    assert extent.collected is not None
-    assert abs(extent.collected - datetime.now(UTC).replace(tzinfo=None)) < timedelta(minutes=5)
+    assert extent.changed is not None
+    assert abs(extent.changed - datetime.now(UTC).replace(tzinfo=None)) < timedelta(minutes=5)
     nine = seen.files.filter(pc.equal(seen.files.column("rows"), 9)).to_pylist()[0]
     assert (nine["min.n"], nine["max.n"], nine["null_count.n"], nine["tp_index"]) == (0, 8, 0, "default")
 

@@ -152,13 +152,13 @@ def test_a_file_says_what_a_collected_one_says(world: World, tmp_path: Path) -> 
 
 
 def test_the_log_says_that_no_row_has_changed(world: World, logs: Path) -> None:
-    collected = [extent.collected for extent in partition_extents(snapshot(world.lake, WEB[0]))]
+    collected = [extent.changed for extent in partition_extents(snapshot(world.lake, WEB[0]))]
     world.compact("web")
     log = sorted((world.lake.table_root(WEB[0]).path / "_delta_log").glob("*.json"))[-1]  # type: ignore[attr-defined]
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     changed = [next(iter(a.values())) for a in actions if "add" in a or "remove" in a]
     assert [action["dataChange"] for action in changed] == [False] * 10
-    assert [extent.collected for extent in partition_extents(snapshot(world.lake, WEB[0]))] == collected
+    assert [extent.changed for extent in partition_extents(snapshot(world.lake, WEB[0]))] == collected
 
 
 def test_history_restore_and_undo(world: World, logs: Path) -> None:
