@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from twolakes import DAYS, PLACE, ROWS, made_in
 from world import World
 
-from tailrace.cli.collected import FATES
 from tailrace.cli.main import cli
 from tailrace.core import TimeRange
+from tailrace.lake.fates import FATES
 from tailrace.lake.undo import erase
 
 NAME = ".".join(PLACE)
@@ -71,7 +71,7 @@ def test_a_part_is_asked_for(tmp_path: Path) -> None:
     world = World(tmp_path / "other")
     world.write_config((whole.home / "config" / "test.tpc").read_text())
     world.collect(window=span(0, 1))
-    assert fates(world) == {"rows": ROWS, "out_of_range": ROWS}
+    assert fates(world) == {"rows": ROWS, "out_of_range": 3 * ROWS}
 
 
 def test_a_deletion_is_a_change_and_no_collection(world: World) -> None:
