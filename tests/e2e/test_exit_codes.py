@@ -97,8 +97,8 @@ def test_interrupted_is_130(home: Home, log: Path) -> None:
 def test_a_traceback_is_for_those_who_ask(home: Home, log: Path, flag: str) -> None:
     """Damage that nobody foresaw: a line and a hint, and with -vv the place in the code."""
     assert log.exists()
-    run = home.path / "meta" / "default" / "runs" / "nginx_access_log" / "web" / "x.json"
-    write(run, "{this is no manifest")
+    fold = home.path / "meta" / "default" / "ledger" / "nginx_access_log" / "web" / "fold-x.parquet"
+    write(fold, "no number, and no fold")
     done = home.run(flag, "collect")
     assert done.code in (1, 5), done
     assert "error[" in done.err
