@@ -8,11 +8,7 @@ from abc import ABC, abstractmethod
 from tailrace.streams.addresses import Addresses
 from tailrace.streams.intake import READ, Intake
 from tailrace.streams.rates import Rates
-from tailrace.streams.records import Record
 from tailrace.streams.settings import ListenerOptions, tls
-from tailrace.streams.spool import SpoolFull
-
-_PAUSE = 0.05
 
 
 class Connections(ABC):
@@ -59,15 +55,3 @@ class Connections(ABC):
         if pause := self.rates.wait(peer, amount):
             self.intake.count("rate_limited", self.options.id)
             await asyncio.sleep(pause)
-
-    async def keep(self, record: Record) -> None:
-        """What was read is kept, however long that takes."""
-        while True:
-            try:
-                await self.intake.accept(record)
-                # An attempt before may have failed, and they were forgotten.
-                self.intake.spool.remember(record.key, record.identities, record.received_at)
-                return
-            except SpoolFull:
-                self.intake.count("backpressure", self.options.id)
-                await asyncio.sleep(_PAUSE)

@@ -40,6 +40,8 @@ class Intake:
         "By name and listener."
         self.room = Room()
         self._keys: dict[Path, ApiKeys] = {}
+        self._waiting: set[tuple[bytes, Identity]] = set()
+        "Batches that were read and are kept until the disk takes them; who else sends them is told that they are known."
         self._written = _Written()
 
     @property
@@ -53,7 +55,7 @@ class Intake:
     def part(self) -> Intake:
         """For one listener, which may come to its end alone; everything else is shared."""
         made = Intake(self.spool)
-        made.counts, made._keys, made.room = self.counts, self._keys, self.room
+        made.counts, made._keys, made.room, made._waiting = self.counts, self._keys, self.room, self._waiting
         return made
 
     def load_keys(self, path: Path) -> None:
@@ -111,6 +113,34 @@ class Intake:
         except SpoolFull:
             self.spool.forget(record.key, record.identities)
             raise
+        self._count(record)
+
+    async def keep(self, given: Sequence[Record]) -> None:
+        """For those who cannot be answered: returns once all are on disk, however often that has to be tried.
+
+        Their batches stay known meanwhile, so that one which is sent again elsewhere is not stored beside them.
+        """
+        claimed = [(record.key, identity) for record in given for identity in record.identities]
+        self._waiting.update(claimed)
+        try:
+            for record in given:
+                await self._keep(record)
+        finally:
+            self._waiting.difference_update(claimed)
+
+    async def _keep(self, record: Record) -> None:
+        while True:
+            try:
+                await self._told(lambda done: self.spool.put(record, done))
+                break
+            except SpoolFull:
+                self.count("backpressure", record.listener)
+                await asyncio.sleep(_PAUSE)
+        # An attempt before may have failed, and they were forgotten.
+        self.spool.remember(record.key, record.identities, record.received_at)
+        self._count(record)
+
+    def _count(self, record: Record) -> None:
         self.count("records_received", record.listener)
         self.count("bytes_received", record.listener, len(record.body))
 
@@ -123,14 +153,20 @@ class Intake:
 
     def fresh(self, listener: str, key: bytes, given: Sequence[Identity], received_at: int) -> list[bool]:
         """Which batches were not accepted before, inside of the window."""
-        fresh = [not self.spool.is_repeated(key, identity, received_at) for identity in given]
+        fresh = [not self._is_repeated(key, identity, received_at) for identity in given]
         if repeated := fresh.count(False):
             self.count("deduplicated_batches", listener, repeated)
         return fresh
 
+    def _is_repeated(self, key: bytes, identity: Identity, received_at: int) -> bool:
+        waits = bool(self._waiting) and identity.batch_id != 0 and (key, identity) in self._waiting
+        return waits or self.spool.is_repeated(key, identity, received_at)
+
     async def settled(self, key: bytes, given: Sequence[Identity]) -> bool:
-        """Waits for batches that are being written; are they on disk?"""
+        """Waits for batches that are being written; are they on disk? SpoolFull while somebody keeps trying."""
         await self._told(self.spool.barrier)
+        if any((key, identity) in self._waiting for identity in given):
+            raise SpoolFull("the batch waits for the disk")
         return all(self.spool.knows(key, identity) for identity in given)
 
 

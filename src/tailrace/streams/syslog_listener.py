@@ -61,7 +61,7 @@ class SyslogListener(Connections):
         self.intake.count("messages_received", self.options.id, len(messages))
 
     async def _accept(self, kind: int, body: bytes, sender: bytes) -> None:
-        await self.keep(Record(kind, self.options.workspace, now(), sender, self.options.id, body))
+        await self.intake.keep([Record(kind, self.options.workspace, now(), sender, self.options.id, body)])
 
     def datagram(self, data: bytes, peer: str) -> None:
         """One message; nobody can be asked to wait, so that what does not fit is dropped and counted."""

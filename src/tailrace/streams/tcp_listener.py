@@ -97,8 +97,7 @@ class TcpListener(Connections):
                 records.FRAMES, tenant.workspace, moment, sender, self.options.id, body, tenant.id, identities,
                 self.layout,
             ))  # fmt: skip
-        for record in made:
-            await self.keep(record)
+        await self.intake.keep(made)
 
     def _fresh(self, data: bytes, spans: list[tuple[int, int]], peer: str, moment: int) -> Iterator[_Frame]:
         """Frames of known keys that were not sent before."""

@@ -158,6 +158,36 @@ def test_a_batch_that_had_to_wait_is_known_when_it_is_sent_again(served, monkeyp
     assert names(served) == ["page_view_1"]
 
 
+def test_a_batch_that_waits_is_not_stored_beside_one_that_is_sent_again(served, monkeypatch):
+    """The disk is full for a while, and the client tries another connection, and HTTP, before the first is stored."""
+    spool = served.listening.intake.spool
+    original, full = spool.put, [True]
+
+    def put(record, done):
+        if full:
+            spool.forget(record.key, record.identities)
+            done(SpoolFull("the disk is full"))
+        else:
+            original(record, done)
+
+    monkeypatch.setattr(spool, "put", put)
+    # Two tenants make two records of one read: the second waits behind the first.
+    other = fw.events([fw.event(1)], key=bytes.fromhex(OTHER), batch_id=6)
+    batch = fw.events([fw.event(2)], batch_id=5)
+    with socket.create_connection(served.place("tcp.t"), timeout=20) as first:
+        first.sendall(fw.framed(other, batch))
+        _until(lambda: served.count("backpressure"))
+        send(served.place("tcp.t"), fw.framed(batch))
+        assert served.count("deduplicated_batches") == 1
+        # What only waits in memory is promised to nobody.
+        status, _ = served.post("/v1/ingest", batch, Content_Type="application/octet-stream")
+        assert status == 503
+        full.clear()
+        _until(lambda: served.count("records_received") == 2)
+        assert served.post("/v1/ingest", batch, Content_Type="application/octet-stream")[0] == 202
+    assert sorted(names(served)) == ["page_view_1", "page_view_2"]
+
+
 def test_connections_that_stay_open_do_not_hold_up_the_end(served):
     place = served.place("tcp.t")
     with socket.create_connection(place) as idle, socket.create_connection(place) as busy:
