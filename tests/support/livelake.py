@@ -53,7 +53,8 @@ class LiveLake:
 
     def stores(self) -> list[tuple[LakeOptions, LivePartition]]:
         config, lake = self.world.config(), self.world.lake
-        return [(one, LivePartition(lake, config, one.partition, one.format)) for one in self.sinks()]
+        sinks = self.sinks()
+        return [(one, LivePartition(lake, config, one.partition, one.format, one.max_lateness)) for one in sinks]
 
     def drive(self) -> Driver:
         """Everything that is closed, and then the end."""

@@ -213,7 +213,8 @@ def _stores(context: Context, served: Served) -> list[tuple[LakeOptions, LivePar
     from tailrace.pipeline.arriving import LivePartition
 
     lake = open_lake(context, served.config)
-    return [(one, LivePartition(lake, served.config, one.partition, one.format)) for one in served.lakes]
+    config = served.config
+    return [(one, LivePartition(lake, config, one.partition, one.format, one.max_lateness)) for one in served.lakes]
 
 
 def _heed(stop: threading.Event, again: DriverAgain) -> None:

@@ -82,6 +82,7 @@ _FLUSHED: Attrs = {
     "retention": Attr("duration", "Age at which files are deleted."),
     **_ENABLED,
 }
+_LATENESS: Attrs = {"max_lateness": Attr("duration", "Rows that come later are quarantined.", default="7d")}
 SINKS = _types(
     _type("parquet", "One Parquet file per kind of row, workspace and period.", {
         "path": Attr("text", "Output directory; a relative one counts from the working directory.", required=True),
@@ -97,8 +98,7 @@ SINKS = _types(
         "workspace_id_type": Attr(
             "text", "`int64` lets Spark skip row groups.", choices=("uint64", "int64"), default="uint64"
         ),
-        "max_lateness": Attr("duration", "Rows that come later are quarantined.", default="7d"),
-        **_FLUSHED,
+        **_LATENESS, **_FLUSHED,
     }, active=True),
     _type("lake", "A table of the lake.", {
         "table": Attr("table", "The table.", to=("table",), required=True),
@@ -116,7 +116,7 @@ SINKS = _types(
         ),
         "filter": Attr("text", "A DuckDB condition: other rows are not stored."),
         "tp_index": Attr("text", "Column whose value becomes tp_index."),
-        **_COUNTED, **_ENABLED,
+        **_LATENESS, **_COUNTED, **_ENABLED,
     }, active=True),
     _type("otap", "Logs as the four OTAP tables that windows read.", {
         "path": Attr("text", "Output directory.", required=True),

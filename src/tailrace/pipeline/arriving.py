@@ -51,6 +51,8 @@ class LivePartition:
     spec: PartitionSpec
     format: Format | None = None
     "As the sink says; None: as the table does."
+    max_lateness: timedelta | None = None
+    "Rows that are older when they come, and those of more than a day ahead, go to the quarantine; None: none do."
 
     def check(self) -> None:
         """Raise what is wrong with its table, filter or index before anything is taken in."""
@@ -129,6 +131,7 @@ class LivePartition:
             filter=self.spec.filter,
             index=self.spec.tp_index,
             key=key_of(self.spec),
+            lateness=self.max_lateness,
             noted=writer.noted,
         )
 

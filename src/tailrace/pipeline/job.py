@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Literal
 
 import msgspec
@@ -58,6 +58,8 @@ class Job(msgspec.Struct, frozen=True):
     "Directory in which tasks note how far they are; None where nobody watches."
     key: Key | None = None
     "Of rows with the same key one is stored."
+    lateness: timedelta | None = None
+    "Of rows that came by themselves: older ones, and those of more than a day ahead, are refused. None: none are."
     noted: Place | None = None
     "Where the run is noted: whoever sees the driver's lake finds it there. None: nobody has noted it."
 

@@ -39,6 +39,15 @@ def within_own(times: pa.Array, owner: Numbers, ranges: Callable[[int], Ranges])
     return found
 
 
+def untimely(times: pa.Array, arrived: pa.Array, lateness: timedelta) -> dict[int, str]:
+    """Rows whose time cannot be when something happened that arrived then, and why; one without a time is none."""
+    distance = times.cast(pa.int64()).fill_null(0).to_numpy() - arrived.cast(pa.int64()).to_numpy()
+    known = times.is_valid().to_numpy(zero_copy_only=False)
+    late, ahead = known & (distance < -(lateness // _MICROSECOND)), known & (distance > DAY_US)
+    reasons = dict.fromkeys(np.flatnonzero(late).tolist(), "time: later than max_lateness")
+    return reasons | dict.fromkeys(np.flatnonzero(ahead).tolist(), "time: more than a day ahead")
+
+
 def days_of(times: pa.Array, artifacts: npt.NDArray[np.int64]) -> list[tuple[int, str, int]]:
     """(artifact, day, rows) of rows with the number of the artifact of each."""
     if not len(times):

@@ -20,7 +20,7 @@ from tailrace.pipeline.enrich import Enricher, at_path, timestamps
 from tailrace.pipeline.job import Counts, Job
 from tailrace.pipeline.joining import together
 from tailrace.pipeline.lists import plain
-from tailrace.pipeline.moments import Mask, Numbers, days_of, within, within_own
+from tailrace.pipeline.moments import Mask, Numbers, days_of, untimely, within, within_own
 from tailrace.pipeline.timeless import Timeless
 
 _EVER = TimeRange()
@@ -117,6 +117,8 @@ class Shaper:
         times = self._timestamps(columns, rows)
         if arrived is not None and times.null_count:
             times = pc.if_else(self.timeless.absent(times, extra), arrived, times)
+        if arrived is not None and self.job.lateness is not None:
+            refused |= untimely(times, arrived, self.job.lateness)
         shaped.index = self._index(columns, shaped, times)
         if shaped.index is not None:
             nul = pc.match_substring(shaped.index, "\0").fill_null(False).to_numpy(zero_copy_only=False)

@@ -29,17 +29,16 @@ _KINDS = {
 }  # fmt: skip
 "Of records that hold rows of one kind."
 _UUID = "lower(hex({0}))::UUID::VARCHAR AS {0}"
-_BOTH = "nullif(timestamp, 0) AS timestamp"
 _QUERIES = {
-    EVENTS: f"SELECT {_BOTH}, event_type AS type, event_name AS event, {_UUID.format('device_id')},"
+    EVENTS: f"SELECT timestamp, event_type AS type, event_name AS event, {_UUID.format('device_id')},"
     f" {_UUID.format('session_id')}, service, payload AS properties FROM given",
-    LOGS: f"SELECT {_BOTH}, level, event_type AS type, source, service, {_UUID.format('session_id')},"
+    LOGS: f"SELECT timestamp, level, event_type AS type, source, service, {_UUID.format('session_id')},"
     " payload ->> '$.message' AS message, payload AS data FROM given",
-    SNAPSHOTS: f"SELECT {_BOTH}, source, entity, payload AS data FROM given",
+    SNAPSHOTS: "SELECT timestamp, source, entity, payload AS data FROM given",
 }
 "Rows of FlatBuffers with the names that the same rows have as JSON lines."
 _SYSLOG = (
-    "SELECT make_timestamp_ms(nullif(timestamp, 0)) AS timestamp, source AS hostname, service AS app_name, level,"
+    "SELECT make_timestamp_ms(timestamp) AS timestamp, source AS hostname, service AS app_name, level,"
     " payload ->> '$.message' AS message, (payload ->> '$.priority')::INTEGER AS priority,"
     " payload ->> '$.proc_id' AS proc_id, payload ->> '$.msg_id' AS msg_id,"
     " payload -> '$.structured_data' AS structured_data FROM given"

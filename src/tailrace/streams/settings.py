@@ -138,7 +138,7 @@ def lake_sinks(config: Config, directory: Path) -> list[LakeOptions]:
         found[partition.full_name] = LakeOptions(
             block.name, partition, directory / block.name, _format(config, values["format"]),
             frozenset(values["kinds"]), values["flush_interval"], bool(values["metrics_enabled"]),
-            values["metrics_interval"], takes, chains,
+            values["metrics_interval"], takes, chains, values["max_lateness"],
         )  # fmt: skip
     return [*found.values()]
 

@@ -75,6 +75,32 @@ def test_json_lines_of_http(tmp_path: Path) -> None:
     assert (counts["batches_received"], counts["rows_received"], counts["rows_written"]) == (2, 3, 3)
 
 
+def test_7_times_that_cannot_be_are_quarantined_as_before_the_parquet_sink(tmp_path: Path) -> None:
+    """One client with a wrong clock does not spoil the partition: no day of 1970, and none of next year."""
+    day = 86_400_000
+    stamps = [1, 0, NOW - 7 * day - 1, NOW - 7 * day, NOW, NOW + day, NOW + day + 1]
+    live = LiveLake(tmp_path, CLICKS + LISTENERS + SINK)
+    body = b"\n".join(events(n, 1, timestamp=stamp) for n, stamp in enumerate(stamps))
+    frames = fw.framed(fw.events([fw.event(1, timestamp=stamp) for stamp in (0, 1, NOW)]))
+    live.fill([record(records.EVENT_LINES, body, "http.h"), record(records.FRAMES, frames, "tcp.t")])
+    live.drive()
+    late, ahead = "time: later than max_lateness", "time: more than a day ahead"
+    assert live.query("select event from clicks order by 1") == [("e3",), ("e4",), ("e5",), ("page_view_1",)]
+    refused = live.quarantined("clicks")
+    assert sorted(row["reason"] for row in refused) == [late] * 5 + [ahead]
+    assert any(b'"event": "e0"' in row["raw"] for row in refused)
+    (sink,) = live.sinks()
+    counts = status_of(sink)["counts"]
+    assert (counts["rows_received"], counts["rows_written"], counts["rows_quarantined"]) == (10, 4, 6)
+
+
+def test_max_lateness_lets_older_rows_in(tmp_path: Path) -> None:
+    live = LiveLake(tmp_path, CLICKS + LISTENERS + SINK.replace(' }', '\n max_lateness = "400d"\n}').replace("{ ", "{\n"))
+    live.fill([record(records.EVENT_LINES, events(0, 1, timestamp=NOW - 399 * 86_400_000), "http.h")])
+    live.drive()
+    assert live.query("select tp_timestamp from clicks") == [(datetime(2022, 10, 11, 22, 13, 20),)]
+
+
 def test_flatbuffers_have_the_names_of_json(tmp_path: Path) -> None:
     live = LiveLake(tmp_path, CLICKS + LISTENERS + 'sink "lake" "l" {\n table = "clicks"\n kinds = ["events"]\n}')
     body = fw.framed(fw.events([fw.event(1), fw.event(2)]), fw.logs([fw.log()]), b"no batch, but long enough")
