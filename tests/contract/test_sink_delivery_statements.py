@@ -258,10 +258,30 @@ def test_35_metrics_mean_what_they_say(tmp_path):
 
 def test_35_the_log_line_comes_at_its_interval(tmp_path, monkeypatch):
     moments = iter([100.0, *(100.0 + n / 10 for n in range(1, 101))])
+    owntime.give(monkeypatch, "tailrace.streams.report_lines", monotonic=lambda: next(moments))
     driver = SinkDriver(Sink(tmp_path, metrics_interval=timedelta(seconds=1)).options)
-    driver._reported = next(moments)
-    owntime.give(monkeypatch, "tailrace.streams.driver", monotonic=lambda: next(moments))
-    assert sum(driver.report() is not None for _ in range(100)) == 10
+    told = []
+    for number in range(100):
+        driver.publisher.counts["event_rows_written"] = number
+        told += [line] if (line := driver.report()) else []
+    assert len(told) == 10
+    assert all(f"event_rows_written={number} " in line for number, line in zip(range(9, 100, 10), told, strict=True))
+
+
+def test_35_without_news_the_log_is_silent_but_for_a_sign_of_life(tmp_path, monkeypatch):
+    clock = [0.0]
+    owntime.give(monkeypatch, "tailrace.streams.report_lines", monotonic=lambda: clock[0])
+    sink = Sink(tmp_path, metrics_interval=timedelta(seconds=10))
+    driver = SinkDriver(sink.options)
+    told = []
+    for second in range(2 * 3600):
+        clock[0] = float(second)
+        if second == 1800:
+            driver.trouble = "the disk is full"
+        if line := driver.report():
+            told.append((second, "the disk is full" in line))
+    # The first numbers, what changed, and once after an hour in which nothing did.
+    assert told == [(10, False), (1800, True), (5400, True)]
 
 
 def test_36_nothing_is_lost_between_received_and_written(sink):

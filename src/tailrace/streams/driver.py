@@ -17,6 +17,7 @@ from tailrace.streams.batches import bites, conclude, prepare_segments
 from tailrace.streams.lake_sink import LakeDriver, LakeOptions, Store
 from tailrace.streams.otap_sink import OtapDriver, OtapOptions, WritePartition
 from tailrace.streams.publish import Publisher
+from tailrace.streams.report_lines import ReportLines
 from tailrace.streams.sink_options import SinkOptions
 from tailrace.streams.status import write_status
 from tailrace.streams.tree import expire, files
@@ -38,7 +39,8 @@ class SinkDriver:
         "Why nothing at all can be stored at the moment."
         self._failed_at: float | None = None
         self.publisher = self._begun()
-        self._published = self._reported = time.monotonic()
+        self._published = time.monotonic()
+        self.lines = ReportLines(options.name, options.metrics_interval, enabled=options.metrics_enabled)
         self._upkept = 0.0
 
     def _begun(self) -> Publisher:
@@ -113,15 +115,10 @@ class SinkDriver:
         return True
 
     def report(self) -> str | None:
-        """At each metrics interval: what has been counted, in a line."""
-        now = time.monotonic()
-        interval = self.options.metrics_interval.total_seconds()
-        if not self.options.metrics_enabled or now - self._reported < interval:
+        """At each metrics interval: what has been counted, in a line, if that is news."""
+        if not self.lines.is_due():
             return None
-        # From one due time to the next, so that pauses do not add up.
-        self._reported += (now - self._reported) // interval * interval if interval else 0
-        told = {**self.counts(), **self.publisher.counts}
-        return f"sink {self.options.name}: " + " ".join(f"{name}={number}" for name, number in told.items())
+        return self.lines.line({**self.counts(), **self.publisher.counts}, self.trouble)
 
     def counts(self) -> dict[str, int]:
         """Of all manifests so far."""

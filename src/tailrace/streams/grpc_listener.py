@@ -58,13 +58,14 @@ class GrpcListener:
         if self.intake.full:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the spool is full")
         peer = address(_host(context.peer()))
-        tenant = self._tenant(dict(context.invocation_metadata() or ()))
+        metadata = dict(context.invocation_metadata() or ())
+        tenant = self._tenant(metadata)
         if not self.rates.allows(tenant.id if tenant is not None and self.keys is not None else peer):
             self.intake.count("rate_limited", self.options.id)
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many requests")
         if tenant is None:
             self.intake.count("auth_failures", self.options.id)
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "no such API key")
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, _refusal(metadata))
             raise AssertionError("abort raises")
         if body:
             record = Record(records.OTLP_PROTO, tenant.workspace, now(), peer, self.options.id, body, tenant.id)
@@ -77,8 +78,17 @@ class GrpcListener:
     def _tenant(self, metadata: dict[str, Any]) -> Tenant | None:
         if self.keys is None:
             return Tenant(self.options.workspace, bytes(32))
-        given = str(metadata.get("authorization") or metadata.get("x-api-key") or "")
-        return self.intake.tenant_of_text(self.keys, given.removeprefix("Bearer ").strip())
+        return self.intake.tenant_of_text(self.keys, _key(metadata))
+
+
+def _key(metadata: dict[str, Any]) -> str:
+    given = str(metadata.get("authorization") or metadata.get("x-api-key") or "")
+    return given.removeprefix("Bearer ").strip()
+
+
+def _refusal(metadata: dict[str, Any]) -> str:
+    missing = "an API key is missing: send it in the metadata, as authorization (Bearer KEY) or x-api-key"
+    return "no such API key" if _key(metadata) else missing
 
 
 def _certificates(options: ListenerOptions) -> grpc.ServerCredentials | None:

@@ -160,7 +160,9 @@ class HttpListener:
         self.limit(request, tenant)
         if tenant is None:
             self.intake.count("auth_failures", self.options.id)
-            raise Refusal(401, "unauthorized", "no such API key", {"WWW-Authenticate": "Bearer"})
+            missing = "an API key is missing: send it as Authorization: Bearer KEY, as X-API-Key or as ?token="
+            message = "no such API key" if text else missing
+            raise Refusal(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
         return tenant
 
     def limit(self, request: Request, tenant: Tenant | None) -> None:

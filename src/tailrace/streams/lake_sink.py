@@ -24,6 +24,7 @@ from tailrace.lake.steps import reached
 from tailrace.streams.arrivals import Gathering
 from tailrace.streams.batches import bites
 from tailrace.streams.kinds import KINDS
+from tailrace.streams.report_lines import ReportLines
 from tailrace.streams.segments import identity_of, replace
 from tailrace.streams.status import write_status
 from tailrace.streams.transforms import NOTHING, Chains
@@ -86,7 +87,8 @@ class LakeDriver:
         "Has the lake said how far it is?"
         self._is_behind = False
         "Is there more in the spool than was taken together?"
-        self._tried = self._reported = time.monotonic()
+        self._tried = time.monotonic()
+        self.lines = ReportLines(options.name, options.metrics_interval, enabled=options.metrics_enabled)
 
     @property
     def last(self) -> int:
@@ -161,14 +163,10 @@ class LakeDriver:
             write_status(self.options.state, told)
 
     def report(self) -> str | None:
-        """At each metrics interval: what has been counted, in a line."""
-        now = time.monotonic()
-        if not self.options.metrics_enabled or now - self._reported < self.options.metrics_interval.total_seconds():
+        """At each metrics interval: what has been counted, in a line, if that is news."""
+        if not self.lines.is_due():
             return None
-        self._reported = now
-        told = {**self.done.counts, "write_errors": self.errors}
-        line = f"sink {self.options.name}: " + " ".join(f"{name}={number}" for name, number in told.items())
-        return line if self.trouble is None else f"{line} ({self.trouble})"
+        return self.lines.line({**self.done.counts, "write_errors": self.errors}, self.trouble)
 
 
 def _read_done(state: Path) -> _Done:

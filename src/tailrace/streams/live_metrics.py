@@ -60,5 +60,5 @@ def _family(name: str, kind: str, meaning: str, label: str, values: Mapping[str,
     yield f"# HELP tailrace_{name} {meaning}"
     yield f"# TYPE tailrace_{name} {kind}"
     for value, number in values.items():
-        labels = f'{{{label}="{value}"}}' if label else ""
+        labels = f'{{{label}="{value}"}}' if label and value else ""
         yield f"tailrace_{name}{labels} {number}"

@@ -27,6 +27,7 @@ from tailrace.streams.decode import Refused
 from tailrace.streams.manifests import QUARANTINE, Folded, make_state, read_folded, write_folded
 from tailrace.streams.otlp_again import transformed
 from tailrace.streams.records import Record
+from tailrace.streams.report_lines import ReportLines
 from tailrace.streams.segments import replace
 from tailrace.streams.status import write_status
 from tailrace.streams.transforms import NOTHING, Chains
@@ -89,7 +90,8 @@ class OtapDriver:
         self.errors = 0
         self._is_behind = False
         "Is there more in the spool than was taken together?"
-        self._written = self._reported = time.monotonic()
+        self._written = time.monotonic()
+        self.lines = ReportLines(options.name, options.metrics_interval, enabled=options.metrics_enabled)
         self._upkept = 0.0
 
     @property
@@ -196,14 +198,10 @@ class OtapDriver:
                 yield record
 
     def report(self) -> str | None:
-        """At each metrics interval: what has been counted, in a line."""
-        now = time.monotonic()
-        if not self.options.metrics_enabled or now - self._reported < self.options.metrics_interval.total_seconds():
+        """At each metrics interval: what has been counted, in a line, if that is news."""
+        if not self.lines.is_due():
             return None
-        self._reported = now
-        told = {**self.folded.counts, "write_errors": self.errors}
-        line = f"sink {self.options.name}: " + " ".join(f"{name}={number}" for name, number in told.items())
-        return line if self.trouble is None else f"{line} ({self.trouble})"
+        return self.lines.line({**self.folded.counts, "write_errors": self.errors}, self.trouble)
 
 
 def expire(path: Path, before: float) -> int:

@@ -244,3 +244,21 @@ def test_head_and_body_of_an_answer_leave_in_one_piece():
 
     asyncio.run(answers())
     assert Transport.sent == [b"head body", b"last", b"closed"]
+
+
+def test_who_sends_no_key_is_told_where_it_goes(served):
+    told = {}
+    for name, given in (("none", ""), ("wrong", "Bearer " + "0" * 32)):
+        status, answer = served.post("/v1/events", EVENT, Authorization=given)
+        assert status == 401
+        told[name] = answer["message"]
+    assert told["wrong"] == "no such API key"
+    assert all(word in told["none"] for word in ("missing", "Authorization: Bearer", "X-API-Key", "?token="))
+
+
+def test_counters_of_no_listener_have_no_label(served):
+    served.listening.intake.count("config_reloads", "")
+    served.post("/v1/events", EVENT)
+    lines = served.get("/metrics").data.decode().splitlines()
+    assert "tailrace_listener_config_reloads_total 1" in lines
+    assert 'tailrace_listener_records_received_total{listener="http.h"} 1' in lines
