@@ -87,10 +87,14 @@ class SinkDriver:
 
     def _publish(self, now: float, seconds: float, everything: bool) -> None:
         self.publisher.publish(seconds, everything=everything)
-        if now - self._upkept > _UPKEEP or everything:
-            self._upkept = now
-            moment = int(time.time() * 1000)
+        moment = int(time.time() * 1000)
+        is_due = now - self._upkept > _UPKEEP
+        if everything:
             self.publisher.seal(moment)
+        else:
+            self.publisher.seal_aside(moment, begin=is_due)
+        if is_due or everything:
+            self._upkept = now
             self.publisher.forget(expire(self.options, moment))
 
     def _fail(self, error: Exception) -> None:
@@ -106,6 +110,7 @@ class SinkDriver:
         if not at_once and time.monotonic() - self._failed_at < _RETRY:
             return False
         counts = self.publisher.counts
+        self.publisher.end_sealing()
         try:
             self.publisher = self._begun()
         except _FAILURES as error:

@@ -41,7 +41,7 @@ class Intake:
         self.room = Room()
         self._keys: dict[Path, ApiKeys] = {}
         self._waiting: set[tuple[bytes, Identity]] = set()
-        "Batches that were read and are kept until the disk takes them; who else sends them is told that they are known."
+        "Batches that were read and are kept until the disk takes them: known to whoever sends them again."
         self._written = _Written()
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -155,7 +156,10 @@ def open_manifests(state: Path) -> list[Manifest]:
         if path.name not in named:
             path.unlink()
     for path in (state / STAGING).iterdir():
-        path.unlink()
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
     return found
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tailrace.lake.steps import reached
 from tailrace.streams import manifests
 from tailrace.streams.manifests import STAGING, Manifest, Range, Run
+from tailrace.streams.sealing import Sealing
 from tailrace.streams.segments import sync_directory
 from tailrace.streams.sink_files import SMALL, FileKey, FileState, FileWriter, SinkError, state_of
 from tailrace.streams.sink_options import SinkOptions
@@ -20,6 +21,7 @@ from tailrace.streams.sink_options import SinkOptions
 COPIED = 64 << 20
 "Bytes a second that renewing may cost; a file that is sorted anew costs eight times its size."
 _RESORTED = 8
+_FAILURES = (OSError, pa.ArrowException, SinkError)
 _AT_ONCE = 2_000_000
 "Rows that are taken from runs for one renewal."
 _ROWS = {"events": "event_rows_written", "logs": "log_rows_written", "snapshots": "snapshot_rows_written"}
@@ -61,6 +63,7 @@ class Publisher:
         )
         self.troubles: dict[FileKey, str] = {}
         self._states: dict[FileKey, FileState] = {}
+        self._sealing: Sealing | None = None
         self.folded = manifests.read_folded(options.state).through
         for manifest in manifests.open_manifests(options.state):
             self.add(manifest)
@@ -84,7 +87,7 @@ class Publisher:
         for key in sorted(self.waiting, key=lambda key: (self.waiting[key].parts[0][0].first, key)):
             try:
                 cost = self._renew_if_worth(key, budget, everything)
-            except (OSError, pa.ArrowException, SinkError) as error:
+            except _FAILURES as error:
                 self._failed(key, error)
                 continue
             budget -= cost
@@ -140,22 +143,59 @@ class Publisher:
         self.counts["files_created"] += not old.exists
 
     def seal(self, now: int) -> int:
-        """Sorts the files whose time is over and late rows too; their number."""
-        over = now - int(self.options.max_lateness.total_seconds() * 1000) - self.options.period
+        """Sorts the files whose time is over and late rows too; their number. None while some are being sorted."""
         sealed = 0
-        for key in sorted(set(self._states) - set(self.waiting)):
-            old = self._states[key]
-            if old.sealed or not old.exists or key.period > over:
-                continue
-            temporary = self._temporary()
+        if self._sealing is not None:
+            if self._sealing.is_alive():  # who ends does not wait for it: it is done anew at the next beginning
+                self.end_sealing()
+                return 0
+            sealed, self._sealing = self._conclude(self._sealing), None
+        for key, old in self._over(now):
+            sealing = Sealing(self.writer, [(key, old)], self._temporary)
+            sealing.run()
+            sealed += self._conclude(sealing)
+        return sealed
+
+    def seal_aside(self, now: int, *, begin: bool) -> None:
+        """The same in a thread, while everything else goes on; puts in place what is sorted by now."""
+        sealing = self._sealing
+        if sealing is not None:
+            if sealing.is_alive():
+                return
+            self._sealing = None
+            self._conclude(sealing)
+            begin = begin or sealing.has_more
+        if begin and (due := self._over(now)):
+            self._sealing = Sealing(self.writer, due, self._temporary)
+            self._sealing.start()
+
+    def end_sealing(self) -> None:
+        """What is being sorted is of no use any more."""
+        if self._sealing is not None:
+            self._sealing.cancel()
+            self._sealing = None
+
+    def _over(self, now: int) -> list[tuple[FileKey, FileState]]:
+        """Files that get no more rows."""
+        over = now - int(self.options.max_lateness.total_seconds() * 1000) - self.options.period
+        known = ((key, self._states[key]) for key in sorted(set(self._states) - set(self.waiting)))
+        return [(key, old) for key, old in known if old.exists and not old.sealed and key.period <= over]
+
+    def _conclude(self, sealing: Sealing) -> int:
+        """Puts sorted files in place; how many."""
+        sealed = 0
+        for key, old, temporary, error in sealing.done:
             try:
-                self.writer.seal(key, old, temporary)
+                if self._states.get(key) is not old:  # it was renewed or deleted meanwhile
+                    continue
+                if error is not None:
+                    raise SinkError(str(error)) from error
                 self._put(key, temporary, old)
                 sealed += 1
                 del self._states[key]
                 self.troubles.pop(key, None)
-            except (OSError, pa.ArrowException, SinkError) as error:
-                self._failed(key, error)
+            except _FAILURES as failure:
+                self._failed(key, failure)
                 self._states[key] = old  # tried again: whether sorted or not, the rows are the same
             finally:
                 temporary.unlink(missing_ok=True)

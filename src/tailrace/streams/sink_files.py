@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -97,21 +98,26 @@ class FileWriter:
             self._append(path, key.kind, _sorted(rows), through, temporary)
         _sync(temporary)
 
-    def seal(self, key: FileKey, old: FileState, temporary: Path) -> None:
+    def seal(self, key: FileKey, old: FileState, temporary: Path, engine: duckdb.DuckDBPyConnection) -> None:
         """All rows in one order, sorted outside of memory."""
         import duckdb
 
+        swap = temporary.with_suffix(".swap")
         try:
-            self._sort(duckdb.connect(), key, old, temporary)
+            self._sort(engine, key, old, temporary, swap)
         except duckdb.Error as error:
             raise SinkError(f"cannot be sorted: {error}", where=str(key.path(self.options))) from None
+        finally:
+            shutil.rmtree(swap, ignore_errors=True)
         _sync(temporary)
 
-    def _sort(self, connected: duckdb.DuckDBPyConnection, key: FileKey, old: FileState, temporary: Path) -> None:
-        with connected as engine, pa.OSFile(str(temporary), "wb") as out:
+    def _sort(
+        self, engine: duckdb.DuckDBPyConnection, key: FileKey, old: FileState, temporary: Path, swap: Path
+    ) -> None:
+        with pa.OSFile(str(temporary), "wb") as out:
             engine.execute("SET threads = 1")
             engine.execute(f"SET memory_limit = '{SEAL_MEMORY}'")
-            engine.execute(f"SET temp_directory = {literal(str(temporary.parent))}")
+            engine.execute(f"SET temp_directory = {literal(str(swap))}")
             found = engine.sql(
                 "SELECT * FROM read_parquet($1, hive_partitioning = false) ORDER BY timestamp",
                 params=[str(key.path(self.options))],

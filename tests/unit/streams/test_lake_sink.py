@@ -95,7 +95,8 @@ def test_7_times_that_cannot_be_are_quarantined_as_before_the_parquet_sink(tmp_p
 
 
 def test_max_lateness_lets_older_rows_in(tmp_path: Path) -> None:
-    live = LiveLake(tmp_path, CLICKS + LISTENERS + SINK.replace(' }', '\n max_lateness = "400d"\n}').replace("{ ", "{\n"))
+    patient = 'sink "lake" "l" {\n table = "clicks"\n max_lateness = "400d"\n}'
+    live = LiveLake(tmp_path, CLICKS + LISTENERS + patient)
     live.fill([record(records.EVENT_LINES, events(0, 1, timestamp=NOW - 399 * 86_400_000), "http.h")])
     live.drive()
     assert live.query("select tp_timestamp from clicks") == [(datetime(2022, 10, 11, 22, 13, 20),)]

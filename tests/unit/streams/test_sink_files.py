@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from itertools import pairwise
 
 import duckdb
@@ -133,6 +135,86 @@ def test_large_files_get_more_row_groups_and_are_sorted_in_the_end(tmp_path, mon
     assert pq.ParquetFile(path).schema_arrow.remove_metadata() == schema("events")
     sink.publisher.look_for_files(files(sink.options))
     assert sink.publisher.seal(NOW + 30 * DAY) == 0
+
+
+def _sorted_slowly(monkeypatch):
+    """A file is sorted, and that is told when it is let."""
+    begun, goes_on, original = threading.Event(), threading.Event(), sink_files.FileWriter.seal
+
+    def seal(*given):
+        original(*given)
+        begun.set()
+        assert goes_on.wait(20)
+
+    monkeypatch.setattr(sink_files.FileWriter, "seal", seal)
+    return begun, goes_on
+
+
+def test_while_a_file_is_sorted_others_are_published(tmp_path, monkeypatch):
+    sink = Sink(tmp_path)
+    begun, goes_on = _sorted_slowly(monkeypatch)
+    sink.events(fw.event(2), fw.event(1))
+    sink.publisher.seal_aside(NOW + 30 * DAY, begin=True)
+    assert begun.wait(20)
+    sink.events(fw.event(3), workspace=7)
+    assert [row["event_name"] for row in sink.rows(f"7/{day(NOW)}/events.parquet")] == ["page_view_3"]
+    path = sink.options.path / f"{TODAY}/events.parquet"
+    sink.publisher.seal_aside(NOW + 30 * DAY, begin=True)
+    assert not sink_files.state_of(path).sealed
+    goes_on.set()
+    _sealed(sink, path)
+    assert _by_arrow(path) == ["page_view_1", "page_view_2"]
+    _sealed(sink, sink.options.path / f"7/{day(NOW)}/events.parquet")
+    assert sink.publisher.counts["write_errors"] == 0
+    assert not list((sink.options.state / "staging").iterdir())
+
+
+@pytest.mark.parametrize("what", ["renewed", "deleted"])
+def test_what_was_sorted_of_a_file_that_changed_meanwhile_is_thrown_away(tmp_path, monkeypatch, what):
+    sink = Sink(tmp_path)
+    begun, goes_on = _sorted_slowly(monkeypatch)
+    sink.events(fw.event(1), fw.event(2))
+    path = sink.options.path / f"{TODAY}/events.parquet"
+    sink.publisher.seal_aside(NOW + 30 * DAY, begin=True)
+    assert begun.wait(20)
+    if what == "renewed":
+        sink.events(fw.event(3))
+    else:
+        sink.publisher.forget(files(sink.options))
+        path.unlink()
+    goes_on.set()
+    sink.publisher._sealing.join(20)
+    sink.publisher.seal_aside(NOW, begin=False)
+    assert not list((sink.options.state / "staging").iterdir())
+    assert path.exists() == (what == "renewed")
+    if what == "renewed":
+        _sealed(sink, path)
+        assert _by_arrow(path) == ["page_view_1", "page_view_2", "page_view_3"]
+
+
+def test_whoever_ends_does_not_wait_for_what_is_being_sorted(tmp_path, monkeypatch):
+    sink = Sink(tmp_path)
+    begun, goes_on = _sorted_slowly(monkeypatch)
+    monkeypatch.setattr("tailrace.streams.sealing._PATIENCE", 0.01)
+    sink.events(fw.event(2), fw.event(1))
+    sink.publisher.seal_aside(NOW + 30 * DAY, begin=True)
+    assert begun.wait(20)
+    sealing = sink.publisher._sealing
+    assert sink.publisher.seal(NOW + 30 * DAY) == 0
+    goes_on.set()
+    sealing.join(20)
+    monkeypatch.undo()
+    sink.restart()
+    sink.publisher.look_for_files(files(sink.options))
+    assert sink.publisher.seal(NOW + 30 * DAY) == 1
+
+
+def _sealed(sink, path) -> None:
+    deadline = time.monotonic() + 20
+    while not sink_files.state_of(path).sealed:
+        assert time.monotonic() < deadline
+        sink.publisher.seal_aside(NOW + 30 * DAY, begin=True)
+        time.sleep(0.01)
 
 
 def _by_arrow(path):
