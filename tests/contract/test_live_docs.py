@@ -75,7 +75,7 @@ def test_the_questions_of_the_docs_are_answered(tmp_path: Path, monkeypatch: pyt
     event = {**GOOD["events"], "event": "page_view", "timestamp": NOW, "properties": {"page": "/home", "ms": 12}}
     sink.send(lines(json.dumps(event).encode()), lines(b'{"message": "a"}', records.LOG_LINES))
     monkeypatch.chdir(tmp_path)
-    (query,) = blocks(LIVE, "sql")
+    (query,) = blocks(LIVE, "duckdb")
     wanted = [("page_view", "/home", 12, uuid.UUID(DEVICE), "192.168.1.1")]
     plain = query.replace("sink_events.events", "'parquet/*/*/events.parquet'")
     with duckdb.connect() as engine:

@@ -52,6 +52,14 @@ def test_logs_over_grpc(tmp_path: Path) -> None:
     assert json.loads(row["document"])["message"] == "first"
 
 
+def test_who_sends_no_key_over_grpc_is_told_where_it_goes(tmp_path: Path) -> None:
+    with serving(tmp_path, CONFIG, http=f'api_keys_file = "{tmp_path}/keys"') as served:
+        with pytest.raises(grpc.RpcError) as refused:
+            called(served, b"")
+        assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
+        assert all(word in refused.value.details() for word in ("missing", "authorization", "x-api-key"))
+
+
 def test_keys_and_limits_over_grpc(tmp_path: Path) -> None:
     more = f'api_keys_file = "{tmp_path}/keys"\n rate_limit = 2'
     with serving(tmp_path, CONFIG, http=more) as served:
