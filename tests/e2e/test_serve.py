@@ -151,7 +151,7 @@ def change_configuration(home: Home, root: Path, supervisor: int, url: str) -> N
     os.kill(supervisor, signal.SIGHUP)
     until(lambda: "configuration: the earlier one holds" in said.read_text())
     assert f"test.tpc:{before.count(chr(10)) + 2}" in said.read_text()
-    assert b'tailrace_listener_config_reload_errors_total 1' in _page(f"{url}/metrics")
+    assert b"tailrace_listener_config_reload_errors_total 1" in _page(f"{url}/metrics")
     running = parts(supervisor)
     config.write_text(f'{before}\nlistener "syslog" "more" {{\n  port = 0\n  protocol = "tcp"\n}}\n')
     sink.write_text(sink.read_text() + 'compression = "zstd"\n')
