@@ -40,7 +40,6 @@ sink "lake" "hosts" {{
   table          = "syslog"
   listeners      = [listener.syslog.s]
   flush_interval = "200ms"
-  max_lateness   = "10000d"
 }}
 """
 PATIENCE = 120.0

@@ -82,7 +82,10 @@ _FLUSHED: Attrs = {
     "retention": Attr("duration", "Age at which files are deleted."),
     **_ENABLED,
 }
-_LATENESS: Attrs = {"max_lateness": Attr("duration", "Rows that come later are quarantined.", default="7d")}
+_LATE = "Rows that come later are quarantined."
+_LATENESS: Attrs = {"max_lateness": Attr("duration", _LATE, default="7d")}
+_OF_ANY_AGE: Attrs = {"max_lateness": Attr("duration", _LATE, default="3650d")}
+"The lake has a day for rows of any age; a clock that begins with 1970 is wrong all the same."
 SINKS = _types(
     _type("parquet", "One Parquet file per kind of row, workspace and period.", {
         "path": Attr("text", "Output directory; a relative one counts from the working directory.", required=True),
@@ -116,7 +119,7 @@ SINKS = _types(
         ),
         "filter": Attr("text", "A DuckDB condition: other rows are not stored."),
         "tp_index": Attr("text", "Column whose value becomes tp_index."),
-        **_LATENESS, **_COUNTED, **_ENABLED,
+        **_OF_ANY_AGE, **_COUNTED, **_ENABLED,
     }, active=True),
     _type("otap", "Logs as the four OTAP tables that windows read.", {
         "path": Attr("text", "Output directory.", required=True),

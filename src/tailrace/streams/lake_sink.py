@@ -59,7 +59,7 @@ class LakeOptions:
     metrics_interval: timedelta = timedelta(seconds=10)
     listeners: frozenset[str] | None = None
     chains: Chains = NOTHING
-    max_lateness: timedelta = timedelta(days=7)
+    max_lateness: timedelta = timedelta(days=3650)
 
     @property
     def path(self) -> str:

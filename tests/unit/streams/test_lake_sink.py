@@ -78,7 +78,7 @@ def test_json_lines_of_http(tmp_path: Path) -> None:
 def test_7_times_that_cannot_be_are_quarantined_as_before_the_parquet_sink(tmp_path: Path) -> None:
     """One client with a wrong clock does not spoil the partition: no day of 1970, and none of next year."""
     day = 86_400_000
-    stamps = [1, 0, NOW - 7 * day - 1, NOW - 7 * day, NOW, NOW + day, NOW + day + 1]
+    stamps = [1, 0, NOW - 3650 * day - 1, NOW - 3650 * day, NOW, NOW + day, NOW + day + 1]
     live = LiveLake(tmp_path, CLICKS + LISTENERS + SINK)
     body = b"\n".join(events(n, 1, timestamp=stamp) for n, stamp in enumerate(stamps))
     frames = fw.framed(fw.events([fw.event(1, timestamp=stamp) for stamp in (0, 1, NOW)]))
@@ -94,12 +94,14 @@ def test_7_times_that_cannot_be_are_quarantined_as_before_the_parquet_sink(tmp_p
     assert (counts["rows_received"], counts["rows_written"], counts["rows_quarantined"]) == (10, 4, 6)
 
 
-def test_max_lateness_lets_older_rows_in(tmp_path: Path) -> None:
-    patient = 'sink "lake" "l" {\n table = "clicks"\n max_lateness = "400d"\n}'
-    live = LiveLake(tmp_path, CLICKS + LISTENERS + patient)
-    live.fill([record(records.EVENT_LINES, events(0, 1, timestamp=NOW - 399 * 86_400_000), "http.h")])
+def test_max_lateness_keeps_older_rows_out(tmp_path: Path) -> None:
+    strict = 'sink "lake" "l" {\n table = "clicks"\n max_lateness = "400d"\n}'
+    live = LiveLake(tmp_path, CLICKS + LISTENERS + strict)
+    body = b"\n".join(events(days, 1, timestamp=NOW - days * 86_400_000) for days in (399, 401))
+    live.fill([record(records.EVENT_LINES, body, "http.h")])
     live.drive()
     assert live.query("select tp_timestamp from clicks") == [(datetime(2022, 10, 11, 22, 13, 20),)]
+    assert [row["reason"] for row in live.quarantined("clicks")] == ["time: later than max_lateness"]
 
 
 def test_flatbuffers_have_the_names_of_json(tmp_path: Path) -> None:
