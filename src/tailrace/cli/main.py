@@ -12,8 +12,8 @@ import click
 from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context, everywhere
 from tailrace.cli.redact import redacted
+from tailrace.cli.standard_output import close_output, prepare_output
 from tailrace.core.errors import TailraceError
-from tailrace.core.written import STDOUT, cannot_write
 from tailrace.version import __version__
 
 COMMANDS = {
@@ -116,22 +116,7 @@ def _run(arguments: list[str]) -> None:
         with cli.make_context("tailrace", arguments) as context:
             cli.invoke(context)
     finally:
-        _flush()
-
-
-def _flush() -> None:
-    try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        _close_output()
-        raise cannot_write(STDOUT, error) from None
-
-
-def _close_output() -> None:
-    """Nothing may be written at exit either."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_closed_files() -> None:
@@ -147,6 +132,7 @@ def _open_closed_files() -> None:
 def main() -> None:
     """Runs the command line; exit codes as documented."""
     _open_closed_files()
+    prepare_output()
     if "_TAILRACE_COMPLETE" in os.environ:
         from tailrace.cli.completion import ASKED, answer
 
@@ -168,7 +154,7 @@ def main() -> None:
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output has gone: not an error.
-        _close_output()
+        close_output()
         sys.exit(141)
     except Exception as error:  # with -vv only: otherwise it has become an error of one line
         _print_traceback(error)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tailrace.core.errors import UsageError
+from tailrace.core.errors import UsageError, one_line
 
 STDOUT = "standard output"
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -30,10 +30,11 @@ def target_of(path: Path) -> Path:
     return path if is_special(path) else Path(os.path.realpath(path))
 
 
-def cannot_write(what: Path | str, error: OSError) -> UsageError:
-    """As it is told."""
-    hint = "make room there, or write elsewhere" if error.errno in _NO_ROOM else "choose a place that you may write to"
-    return UsageError(f"cannot write {what}: {error.strerror or error}", code="usage.cannot-write", hint=hint)
+def cannot_write(what: Path | str, error: Exception) -> UsageError:
+    """As it is told; a library may have errors of its own for what the operating system says."""
+    number, reason = (error.errno, error.strerror) if isinstance(error, OSError) else (None, None)
+    hint = "make room there, or write elsewhere" if number in _NO_ROOM else "choose a place that you may write to"
+    return UsageError(f"cannot write {what}: {reason or one_line(error)}", code="usage.cannot-write", hint=hint)
 
 
 @contextmanager

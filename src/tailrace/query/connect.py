@@ -19,7 +19,7 @@ import duckdb
 
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.core.schemas import DEFAULT_SCHEMA, SCHEMA_ALIAS
-from tailrace.core.written import is_special, target_of
+from tailrace.core.written import cannot_write, is_special, target_of
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
 from tailrace.query.engine import Engine
@@ -68,13 +68,19 @@ def connect(engine: Engine, directory: Path, database: Path | None = None) -> Co
             if schema == _MAIN:
                 raise
             warnings.append(f"schema {schema} is left out: {error}")
-    directory.mkdir(parents=True, exist_ok=True)
-    _forget_old(directory)
     stamp = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
     script = directory / f"tailrace_init_{stamp}_{os.getpid()}.sql"
-    _replace(script, _sql(found).encode())
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        _forget_old(directory)
+        _replace(script, _sql(found).encode())
+    except OSError as error:
+        raise cannot_write(script, error) from None
     target = database or directory / "lake.duckdb"
-    _write_database(target, found)
+    try:
+        _write_database(target, found)
+    except (OSError, duckdb.IOException) as error:
+        raise cannot_write(target, error) from None
     return Connected(script, target, sum(schema == _MAIN for schema, _, _ in found), tuple(warnings))
 
 

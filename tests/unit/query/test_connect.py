@@ -59,6 +59,17 @@ def test_a_link_is_followed_and_a_device_is_no_database(filled: World, tmp_path:
     assert pipe.is_fifo()
 
 
+@pytest.mark.parametrize("database", [None, "/proc/x.duckdb", "/proc/absent/x.duckdb"])
+def test_places_that_cannot_be_written(filled: World, tmp_path: Path, database: str | None) -> None:
+    """Nobody, whatever their rights, makes files in /proc."""
+    directory = tmp_path if database else Path("/proc/absent/connect")
+    with pytest.raises(UsageError) as raised:
+        connect(engine(filled), directory, Path(database) if database else None)
+    assert raised.value.code == "usage.cannot-write"
+    assert raised.value.message.startswith(f"cannot write {database or directory}")
+    assert raised.value.hint == "choose a place that you may write to"
+
+
 def test_tables_and_schemas(filled: World, tmp_path: Path) -> None:
     made = connect(engine(filled, QUARTER), tmp_path)
     assert made.tables == 3

@@ -165,19 +165,6 @@ def test_a_disk_that_is_full(made: Engine, form: str, rows: int) -> None:
     assert Path("/dev/full").is_char_device()
 
 
-@pytest.mark.parametrize("rows", [1, 50_000])
-def test_standard_output_that_takes_no_more(tmp_path: Path, rows: int) -> None:
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "tailrace", "query", f"from range({rows})", "--output", "csv"],
-            env=Home(tmp_path).environment(), stdout=full, stderr=subprocess.PIPE, text=True, timeout=240,
-        )  # fmt: skip
-    assert done.returncode == 2
-    told, hint = done.stderr.splitlines()
-    assert told == "error[usage.cannot-write]: cannot write standard output: No space left on device"
-    assert "make room" in hint
-
-
 def test_names_full_of_quotes(made: Engine, tmp_path: Path) -> None:
     path = tmp_path / 'it\'s "x"; drop table.csv'
     write(made, path, 'select 1 as "a\'b""c; drop"')
