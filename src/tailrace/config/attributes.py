@@ -10,6 +10,7 @@ from datetime import datetime
 
 from tailrace.config.functions import duration, size
 from tailrace.config.places import Problem, Report, Where, meant
+from tailrace.config.system_texts import without_nul
 from tailrace.config.values import Reference, Secret, Setting, Settings, Value, called, is_block_reference, plain
 from tailrace.core.registry import nearest
 
@@ -132,7 +133,8 @@ def checked(
             )  # fmt: skip
             continue
         try:
-            values[attr.same_as or name] = _hidden(fitted(setting, attr, report), attr)
+            value = without_nul(setting, fitted(setting, attr, report), report)
+            values[attr.same_as or name] = _hidden(value, attr)
         except Problem as problem:
             report.add(problem)
         if not attr.active:

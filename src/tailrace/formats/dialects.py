@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from tailrace.core import ConfigError, Layout
 from tailrace.core.errors import PatternError
+from tailrace.core.patterns import LONGEST, too_long
 from tailrace.core.registry import nearest
 from tailrace.formats.layout_apache import apache_field, joined_times
 from tailrace.formats.layout_names import NGINX, NGINX_FAMILIES, VPC, VPC_NUMBERS, VPC_RENAMES, nginx_kind
@@ -51,6 +52,8 @@ def parse_layout(fmt: Layout) -> tuple[Token, ...]:
     if fmt.dialect not in _DIALECTS:
         known = ", ".join(sorted(_DIALECTS))
         raise ConfigError(f"unknown dialect '{fmt.dialect}'", code="config.layout", hint=f"known: {known}")
+    if len(fmt.text) > LONGEST:
+        raise too_long("the layout", fmt.text, "config.layout")
     rename = dict(fmt.rename)
     tokens = _enclosed(_DIALECTS[fmt.dialect](fmt.text))
     tokens = [replace(t, name=rename.get(t.name, t.name)) if isinstance(t, Field) else t for t in tokens]

@@ -11,6 +11,7 @@ import regex
 
 from tailrace.core import ConfigError, Grok, Regex
 from tailrace.core.errors import PatternError
+from tailrace.core.patterns import LONGEST, too_long
 from tailrace.core.registry import unknown
 from tailrace.formats.grok_patterns import standard_patterns
 
@@ -85,6 +86,8 @@ def expressions_of(format: Grok | Regex) -> list[Expression]:
 
 def checked_start(pattern: str) -> str:
     """The pattern that begins a record of several lines, or a ConfigError that says what is wrong with it."""
+    if len(pattern) > LONGEST:
+        raise too_long("the pattern that begins a record", pattern, "config.start")
     try:
         regex.compile(pattern)
     except regex.error as error:
@@ -168,6 +171,8 @@ class _Expansion:
             self.origins.append((self.length, owner, at))
             self.out.append(text)
             self.length += len(text)
+            if self.length > LONGEST:
+                raise too_long(f"the {self.kind} layout", self.layout, f"config.{self.kind}")
 
     def checked(self, begin: int) -> str:
         """The text since then, once it compiles; a fault in it is told in terms of what was written."""

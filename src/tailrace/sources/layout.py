@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, cast
 
 from tailrace.core import ConfigError, TimeRange
 from tailrace.core.errors import PatternError
+from tailrace.core.patterns import LONGEST, too_long
 from tailrace.core.ranges import whole_days
 from tailrace.core.registry import nearest
 from tailrace.sources.calendar_bands import Band, bands, last_day, path_days
@@ -32,6 +33,7 @@ _ESCAPE_HINT = "put a backslash before a sign that is meant as it stands, such a
 _SECONDS_PER_PATH = 1.0
 "Users' patterns may backtrack without end; a path never needs this long."
 _MOST_DAYS = 400
+_BAD = "config.bad-layout"
 
 _DATA_ANYWHERE = ".*?"
 PATTERNS: dict[str, str] = {
@@ -176,10 +178,14 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
 def compile_layout(text: str, patterns: Mapping[str, str] | None = None) -> Layout:
     """Check a layout and its own patterns; ConfigError says what is wrong and at which character."""
     own = dict(patterns or {})
+    if max(map(len, (text, *own.values()))) > LONGEST:
+        raise too_long("file_layout", text, _BAD)
     _check("file_layout", text, own)
     for name, body in own.items():
         _check(f"pattern '{name}'", body, own)
         _refuse_recursion(name, own)
+    if _expanded_length(text, own, {}) > LONGEST:
+        raise too_long("file_layout", text, _BAD)
     return Layout(text.lstrip("/"), tuple(own.items()))
 
 
@@ -230,6 +236,17 @@ def _refuse_recursion(name: str, own: Mapping[str, str]) -> None:
         inside |= uses
 
 
+def _expanded_length(text: str, own: Mapping[str, str], known: dict[str, int]) -> int:
+    """Characters when own patterns have taken the place of their names; each of them is counted once."""
+    length = len(text)
+    for token in _TOKEN.finditer(text):
+        name = token[1]
+        if name in own and name not in known:
+            known[name] = _expanded_length(own[name], own, known)
+        length += known[name] if name in own else len(PATTERNS[name])
+    return length
+
+
 def _wrong(what: str, text: str, at: int, problem: str, hint: str | None = None) -> PatternError:
     message = f"{what}: {problem} at character {at + 1} of {text!r}"
-    return PatternError(message, pattern=text, at=at, code="config.bad-layout", hint=hint)
+    return PatternError(message, pattern=text, at=at, code=_BAD, hint=hint)

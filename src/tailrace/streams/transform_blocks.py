@@ -11,6 +11,7 @@ from tailrace.config.functions import duration
 from tailrace.config.model import OtherBlock
 from tailrace.config.values import Secret
 from tailrace.core.errors import ConfigError
+from tailrace.core.patterns import LONGEST
 from tailrace.streams.patterns import Pattern
 from tailrace.streams.redaction import PATTERNS, Field, Redact
 from tailrace.streams.redaction import Pattern as Sought
@@ -93,6 +94,8 @@ def _word(block: OtherBlock, name: str) -> str | None:
 
 
 def _checked(block: OtherBlock, regex: str) -> str:
+    if len(regex) > LONGEST:
+        raise _wrong(block, f"a regular expression has more than {LONGEST:,} characters", "make several of it")
     try:
         re.compile(regex)
     except re.error as error:

@@ -37,6 +37,13 @@ TIER = 'tier "t" {\n  path = "/t"\n'
         ('listener "http" {\n  max_body = "big"\n}', "2:14: 'max_body': 'big' is not a size", None),
         ('listener "http" {\n  port = -1\n}', "2:10: 'port' must be at least 0, not -1", None),
         ('source "kafka" "k" {\n  topics = ["t"]\n}', "1:1: a kafka source needs 'brokers'", "add brokers = …"),
+        (
+            PARTITION.replace("/x", r"/x\u0000y") + "}",
+            "3:13: 'paths' holds a NUL character",
+            "no name of a file, program or address holds one; take it out",
+        ),
+        ('source "aws_s3" "s" {\n  bucket = "a\\u0000"\n}', "2:12: 'bucket' holds a NUL character", None),
+        (TIER.replace("/t", r"/\u0000") + "}", "2:10: 'path' holds a NUL character", None),
         # values that contradict each other
         (
             'source "aws_s3" "s" {\n  bucket = "b"\n  sqs_queue_url = "https://q/1"\n}\n'
