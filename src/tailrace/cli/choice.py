@@ -67,6 +67,7 @@ class Choice:
                 path.unlink(missing_ok=True)
 
     def _loose(self, config: Config, context: Context) -> PartitionSpec:
+        from tailrace.config.declare import NAME
         from tailrace.config.model import PartitionSpec, SourceSpec
         from tailrace.config.places import Where
         from tailrace.config.tables import tables_for
@@ -77,6 +78,9 @@ class Choice:
                 code="usage.which-table",
                 hint="tailrace collect --file access.log --table nginx_access_log; `tailrace table list` shows tables",
             )
+        if not NAME.fullmatch(self.partition or LOOSE):
+            hint = "use letters, digits, underscores, dashes and blanks, as in the configuration"
+            raise UsageError(f"--partition: '{self.partition}' is not a name", code="usage.bad-name", hint=hint)
         table = tables_for(config, self.table).name
         where = Where("--file", 0, 0)
         paths = tuple(_kept(context) if f == STDIN else os.path.abspath(os.path.expanduser(f)) for f in self.files)
