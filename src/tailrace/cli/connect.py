@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tailrace.cli.options import Context, without_spark
+from tailrace.cli.redact import visible
 from tailrace.cli.scope_options import scope_options
 from tailrace.core.errors import TailraceError
 
@@ -56,5 +57,5 @@ def _connect(context: Context, database: Path | None, options: dict[str, Any]) -
         engine.permission.require_outside(str(target))
     made = connect(engine, context.home_path / "connect" / encode_value(context.workspace_name), target)
     for warning in made.warnings:
-        click.echo(f"warning: {warning}", err=True)
+        click.echo(f"warning: {visible(warning)}", err=True)
     return made

@@ -33,7 +33,7 @@ def command(context: Context, deep: bool, output: str) -> None:
     Of the lake's files it looks at size and end, with --deep at rows, days, times and every page.
     """
     from tailrace.cli.doctor_lake import lake, tiers
-    from tailrace.cli.redact import redacted
+    from tailrace.cli.redact import redacted, visible
 
     checks = (_python, _java, _spark, _home, _config, _plugins, _partitions, tiers, partial(lake, deep=deep))
     found = _without_repeats(finding for check in checks for finding in _careful(check, context))
@@ -44,9 +44,10 @@ def command(context: Context, deep: bool, output: str) -> None:
         colours = {"ok": "green", "warning": "yellow", "error": "red"}
         wide = max(len(f.name) for f in findings)
         for f in findings:
-            click.echo(f"{click.style(f.state.ljust(7), fg=colours[f.state])}  {f.name.ljust(wide)}  {f.detail}")
+            told = visible(f.detail)
+            click.echo(f"{click.style(f.state.ljust(7), fg=colours[f.state])}  {f.name.ljust(wide)}  {told}")
             if f.hint:
-                click.echo(f"{' ' * (wide + 11)}hint: {f.hint}")
+                click.echo(f"{' ' * (wide + 11)}hint: {visible(f.hint)}")
     sys.exit(any(f.state == "error" for f in findings))
 
 

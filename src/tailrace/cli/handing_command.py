@@ -120,7 +120,7 @@ def _schema(config: Config, name: str | None) -> Schema | None:
 
 def _tell(context: Context, days: Sequence[Row], columns: Sequence[str], handing: Handing, output: str) -> None:
     from tailrace.cli.listing import as_json, show_rows
-    from tailrace.cli.redact import redacted
+    from tailrace.cli.redact import redacted, visible, visible_error
 
     if output == "json":
         told = [{"name": n, "code": e.code, "message": str(e), "hint": e.hint} for n, e in handing.troubles]
@@ -130,9 +130,9 @@ def _tell(context: Context, days: Sequence[Row], columns: Sequence[str], handing
         show_rows(_grouped(days), columns, output)
     for name, error in handing.troubles:
         click.secho(f"warning[{error.code}]: ", fg="yellow", nl=False, err=True)
-        click.echo(redacted(f"{name}: {error}"), err=True)
+        click.echo(f"{name}: {visible_error(error)}", err=True)
         if error.hint:
-            click.echo(f"  hint: {redacted(error.hint)}", err=True)
+            click.echo(f"  hint: {visible(error.hint)}", err=True)
     withheld = sum(row["withheld"] for row in days if isinstance(row.get("withheld"), int))  # type: ignore[misc]
     if withheld:
         click.echo(f"note: {withheld:,} rows were deleted there and stay away; see --overwrite", err=True)

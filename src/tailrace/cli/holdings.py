@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tailrace.cli.listing import Row
+from tailrace.cli.redact import visible_error
 from tailrace.core.errors import LakeError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def holdings(lake: Lake, wanted: Iterable[str] | None = None) -> dict[str, Holdi
         if holding.problem is not None:
             click.secho(f"warning[{holding.problem.code}]: ", fg="yellow", nl=False, err=True)
             what = "is damaged" if ".damaged-" in holding.problem.code else "cannot be read"
-            click.echo(f"table {name} {what}: {holding.problem}", err=True)
+            click.echo(f"table {name} {what}: {visible_error(holding.problem)}", err=True)
     return found
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from tailrace.cli.redact import HIDDEN, redacted
+from tailrace.cli.redact import HIDDEN, escaped, redacted
 from tailrace.cli.summary import size
 from tailrace.config.values import Secret
 
@@ -21,8 +21,14 @@ WIDEST = 100
 "Characters of a cell that is not the last of its line, on a terminal."
 
 
-def show_rows(rows: Sequence[Row], columns: Sequence[str], output: str) -> None:
-    """A list: `columns` for people, and everything that is known in JSON."""
+def show_rows(
+    rows: Sequence[Row], columns: Sequence[str], output: str, *, nothing: str = "", folds: bool = False
+) -> None:
+    """A list: `columns` for people, and everything that is known in JSON.
+
+    `nothing`: what people are told in place of a head without rows. `folds`: where a terminal is too narrow, each row
+    becomes some lines.
+    """
     if output == "json":
         _say(as_json(list(rows), indent=2))
     elif output == "jsonl":
@@ -30,6 +36,8 @@ def show_rows(rows: Sequence[Row], columns: Sequence[str], output: str) -> None:
             _say(as_json(row))
     elif output == "csv":
         _csv(columns, [[row.get(column) for column in columns] for row in rows])
+    elif nothing and not rows:
+        click.echo(nothing, err=True)
     elif output == "line":
         for number, row in enumerate(rows, 1):
             _say(f"-[ {number} ]{'-' * 20}")
@@ -38,7 +46,11 @@ def show_rows(rows: Sequence[Row], columns: Sequence[str], output: str) -> None:
         cells = [[_text(column, row.get(column)) for column in columns] for row in rows]
         heads = [column.upper().replace("_", " ") for column in columns]
         numeric = [any(_is_number(row.get(column)) for row in rows) for column in columns]
-        _say("\n".join(_grid([heads, *cells], numeric, lines=output != "plain")))
+        drawn = list(_grid([heads, *cells], numeric, lines=output != "plain"))
+        if folds and _is_too_wide(drawn):
+            _fold(rows, columns)
+        else:
+            _say("\n".join(drawn))
 
 
 def show_one(facts: Row, output: str) -> None:
@@ -53,7 +65,7 @@ def show_one(facts: Row, output: str) -> None:
     for name, value in facts.items():
         if _is_records(value) and isinstance(value, list):
             _say(f"\n{name}:")
-            show_rows(value, list(dict.fromkeys(key for row in value for key in row)), output)
+            show_rows(value, list(dict.fromkeys(key for row in value for key in row)), output, folds=True)
 
 
 def show_several(things: Sequence[Row], output: str, *, as_list: bool) -> None:
@@ -106,10 +118,27 @@ def _value(value: object) -> str:
     return as_json(value) if isinstance(value, list | tuple | Mapping) else str(plain(value))
 
 
-def _lines(facts: Row, between: str) -> None:
+def _lines(facts: Row, between: str, indent: str = "") -> None:
     wide = max(map(len, facts), default=0)
     for name, value in facts.items():
-        _say(f"{name.ljust(wide)}{between}{_text(name, value)}".rstrip())
+        _say(f"{indent}{name.ljust(wide)}{between}{_text(name, value)}".rstrip())
+
+
+def _fold(rows: Sequence[Row], columns: Sequence[str]) -> None:
+    """What is known of each, a line per fact."""
+    for number, row in enumerate(rows):
+        if number:
+            _say()
+        known = {column: row.get(column) for column in columns if row.get(column) not in (None, "", [], {})}
+        _lines(known, "  ", indent="  ")
+
+
+def _is_too_wide(drawn: Sequence[str]) -> bool:
+    return sys.stdout.isatty() and max(map(_width, drawn)) > _columns()
+
+
+def _columns() -> int:
+    return os.get_terminal_size(sys.stdout.fileno()).columns
 
 
 def _grid(lines_of_cells: Sequence[Sequence[str]], numeric: Sequence[bool], *, lines: bool) -> Iterator[str]:
@@ -135,7 +164,7 @@ def _fitted(rows: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
         return rows
     cut = [[_cut(cell, WIDEST) for cell in row[:-1]] + [row[-1]] for row in rows]
     widths = [max(map(_width, column)) for column in zip(*cut, strict=True)]
-    left = os.get_terminal_size(sys.stdout.fileno()).columns - sum(widths[:-1]) - 3 * len(widths) - 1
+    left = _columns() - sum(widths[:-1]) - 3 * len(widths) - 1
     return [[*row[:-1], _cut(row[-1], max(left, 20))] for row in cut]
 
 
@@ -164,8 +193,7 @@ def _is_records(value: object) -> bool:
 
 
 def _text(name: str, value: object) -> str:
-    text = _words(name, value)
-    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return escaped(_words(name, value))
 
 
 def _words(name: str, value: object) -> str:

@@ -11,7 +11,7 @@ import click
 
 from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context, everywhere
-from tailrace.cli.redact import redacted
+from tailrace.cli.redact import redacted, visible, visible_error
 from tailrace.cli.standard_output import close_output, prepare_output
 from tailrace.core.errors import TailraceError
 from tailrace.version import __version__
@@ -90,12 +90,12 @@ def report(error: TailraceError, *, warning: bool = False) -> None:
     for part in getattr(error, "errors", [error]):
         kind, colour = ("warning", "yellow") if warning else ("error", "red")
         click.secho(f"{kind}[{part.code}]: ", fg=colour, bold=not warning, nl=False, err=True)
-        click.echo(redacted(str(part)), err=True)
+        click.echo(visible_error(part), err=True)
         for line in getattr(part, "excerpt", "").splitlines():
-            click.echo(line, err=True)
+            click.echo(visible(line), err=True)
         hint = part.hint or hint_for(part.code, str(part))
         if hint:
-            click.echo(f"  hint: {redacted(hint)}", err=True)
+            click.echo(f"  hint: {visible(hint)}", err=True)
         if page := getattr(part, "page", ""):
             click.echo(f"  more: {page}", err=True)
     current = click.get_current_context(silent=True)

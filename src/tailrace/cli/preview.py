@@ -22,7 +22,7 @@ COLUMNS = ("partition", "day", "artifacts", "size", "new", "again")
 def show_preview(context: Context, choice: Choice, window: TimeRange, output: str, *, overwrite: bool) -> int:
     """Prints the preview; returns the exit code."""
     from tailrace.cli.listing import show_rows
-    from tailrace.cli.redact import redacted
+    from tailrace.cli.redact import visible, visible_error, visible_line
     from tailrace.cli.settings import load_config, open_lake
     from tailrace.core import TailraceError
     from tailrace.pipeline.report import PartitionReport
@@ -37,14 +37,15 @@ def show_preview(context: Context, choice: Choice, window: TimeRange, output: st
         try:
             rows += _days(config, lake, spec, window, report, overwrite, choice.source)
         except TailraceError as error:
-            click.echo(redacted(f"{spec.full_name}: {error}"), err=True)
+            click.echo(f"{spec.full_name}: {visible_error(error)}", err=True)
             code = max(code, error.exit_code)
         for advice in report.advice:
-            click.echo(redacted(f"{advice.where}: {advice.message}"), err=True)
+            click.echo(f"{visible_line(advice.where)}: {visible(advice.message)}", err=True)
         for trouble in report.troubles:
-            click.echo(redacted(f"{trouble.where}: {trouble.message}"), err=True)
+            click.echo(f"{visible_line(trouble.where)}: {visible(trouble.message)}", err=True)
             code = max(code, 5)
-    show_rows(rows, COLUMNS, output)
+    nothing = "" if context.quiet or code else "nothing to collect: nothing is new or has changed"
+    show_rows(rows, COLUMNS, output, nothing=nothing)
     return code
 
 

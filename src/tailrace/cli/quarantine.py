@@ -51,7 +51,10 @@ def list_quarantine(context: Context, names: tuple[str, ...], by: str | None, ou
     from tailrace.lake.quarantined import grouped
 
     meant = Meant.of(context, names, filters)
-    show_rows(grouped(meant.lake, meant.partitions, meant.sought, by), COLUMNS[by], output)
+    rows = grouped(meant.lake, meant.partitions, meant.sought, by)
+    narrowed = names or any(filters.values())
+    nothing = "no such record is in the quarantine" if narrowed else "the quarantine is empty"
+    show_rows(rows, COLUMNS[by], output, nothing="" if context.quiet else nothing)
 
 
 @command.command("show", short_help="Records with their bytes, places and reasons.")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tailrace.config.values import Secret
+    from tailrace.core.errors import TailraceError
 
 HIDDEN = "***"
 SHORTEST = 4
@@ -35,6 +36,30 @@ def redacted(text: str) -> str:
     from tailrace.config.secrets import without_url_secrets
 
     return without_url_secrets(text, HIDDEN)
+
+
+def visible(text: str) -> str:
+    """What people are told: without secrets, and without characters that a terminal would obey instead of showing.
+
+    Whoever names a file, a bucket or an object may put any into its name. Line ends stay.
+    """
+    return "\n".join(map(escaped, redacted(text).split("\n")))
+
+
+def visible_line(text: str) -> str:
+    """A name or a place: no line end in it begins a line that seems to be ours."""
+    return escaped(redacted(text))
+
+
+def visible_error(error: TailraceError) -> str:
+    """Its place, if it has one, and what happened."""
+    place = f"{visible_line(error.where)}: " if error.where else ""
+    return place + visible(error.message)
+
+
+def escaped(text: str) -> str:
+    """With backslashes in place of what cannot be seen."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
 def command_line(arguments: Sequence[str]) -> str:

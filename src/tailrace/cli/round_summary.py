@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.redact import redacted
+from tailrace.cli.interrupts import EXIT_CODE
+from tailrace.cli.redact import redacted, visible_error
 from tailrace.cli.summary import count, duration, exit_code, print_summary
 from tailrace.core.errors import LockedError, TailraceError
 
@@ -54,21 +55,23 @@ class RoundSummary:
         if done.config_error is not None and complaint != self._complaint:
             report_error(done.config_error)
             click.echo("the configuration cannot be read: the last good one is used until it can", err=True)
+        elif self._complaint and not complaint:
+            click.echo("the configuration can be read again, and is used from now on", err=True)
         self._complaint = complaint
         if done.error is not None:
             report_error(done.error)
             click.echo(f"round {done.number} failed; later ones go on", err=True)
         reports = done.collected.reports
         locked = [r for r in reports if isinstance(r.error, LockedError)]
-        for report in locked:
-            click.echo(f"{redacted(str(report.error))}; the next round tries again", err=True)
+        for error in (r.error for r in locked if r.error is not None):
+            click.echo(f"{visible_error(error)}; the next round tries again", err=True)
         worth_telling = [r for r in reports if r not in locked and _has_news(r)]
         if self.context.quiet:
             worth_telling = [r for r in worth_telling if not r.clean]
         else:
             self._print_head(done, len(reports) - len(locked), len(worth_telling))
         if worth_telling:
-            print_summary(worth_telling, self.output, self.context, done.collected.seconds)
+            print_summary(worth_telling, self.output, self.context, None)
 
     def _print_head(self, done: Round, looked_at: int, told: int) -> None:
         news = "" if told or done.error else f"nothing new in {count(looked_at, 'partition')}, "
@@ -82,6 +85,8 @@ def _has_news(report: PartitionReport) -> bool:
 
 
 def _code(done: Round, max_errors: int | None) -> int:
+    if done.collected.interrupted:
+        return EXIT_CODE
     if done.error is not None:
         return done.error.exit_code
     return exit_code(done.collected.reports, max_errors)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli.redact import visible
 from tailrace.core.errors import TailraceError, UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _warn(message: str) -> None:
-    click.echo(f"warning: {message}", err=True)
+    click.echo(f"warning: {visible(message)}", err=True)
 
 
 class Configured:

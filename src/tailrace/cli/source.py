@@ -10,6 +10,7 @@ import click
 
 from tailrace.cli.completing import complete_kinds, complete_selectors
 from tailrace.cli.options import Context, output_option, without_spark
+from tailrace.cli.redact import visible, visible_line
 
 if TYPE_CHECKING:
     from tailrace.cli.listing import Row
@@ -192,4 +193,4 @@ def _artifacts(config: Config, lake: Lake, spec: PartitionSpec, source: SourceSp
             "uri": artifact.uri,
         }
     for trouble in report.troubles:
-        click.echo(f"warning[{trouble.code}]: {trouble.where}: {trouble.message}", err=True)
+        click.echo(f"warning[{trouble.code}]: {visible_line(trouble.where)}: {visible(trouble.message)}", err=True)

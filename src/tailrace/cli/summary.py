@@ -11,7 +11,7 @@ import click
 
 from tailrace.cli.hints import hint_for
 from tailrace.cli.options import Context
-from tailrace.cli.redact import redacted
+from tailrace.cli.redact import redacted, visible, visible_line
 from tailrace.core import TailraceError, TooManyBadRows
 
 if TYPE_CHECKING:
@@ -44,9 +44,12 @@ def _paths(spec: PartitionSpec) -> Iterator[str]:
 
 
 def print_summary(
-    reports: list[PartitionReport], output: str, context: Context, seconds: float, interrupted: bool = False
+    reports: list[PartitionReport], output: str, context: Context, seconds: float | None, interrupted: bool = False
 ) -> None:
-    """The same facts for people and for programs, on stdout; troubles go to stderr. `seconds`: the whole run."""
+    """The same facts for people and for programs, on stdout; troubles go to stderr.
+
+    `seconds`: the whole run; None where they have been told.
+    """
     if output == "json":
         import json
 
@@ -56,8 +59,8 @@ def print_summary(
     several = len(reports) > 1
     for report in reports:
         # Partitions are collected side by side: their durations would not add up.
-        _print_report(report, context, "" if several else f"  {duration(report.seconds)}")
-    if several:
+        _print_report(report, context, "" if several or seconds is None else f"  {duration(report.seconds)}")
+    if several and seconds is not None:
         click.echo(f"all took {duration(seconds)}")
 
 
@@ -141,10 +144,10 @@ def print_troubles(report: PartitionReport | ReplayReport | CompactionReport) ->
         report_error(report.error)
     for trouble in (*report.advice, *report.troubles[:SHOWN_TROUBLES]):
         click.secho(f"  warning[{trouble.code}]: ", fg="yellow", nl=False, err=True)
-        click.echo(f"{redacted(trouble.where)}: {redacted(trouble.message)}", err=True)
+        click.echo(f"{visible_line(trouble.where)}: {visible(trouble.message)}", err=True)
         hint = trouble.hint or hint_for(trouble.code, trouble.message)
         if hint:
-            click.echo(f"    hint: {redacted(hint)}", err=True)
+            click.echo(f"    hint: {visible(hint)}", err=True)
     more = len(report.troubles) - SHOWN_TROUBLES
     if more > 0:
         click.echo(f"  … and {more:,} more; all of them with --output json", err=True)

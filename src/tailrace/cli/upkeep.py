@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tailrace.cli.redact import visible, visible_error, visible_line
 from tailrace.core.errors import LakeError, LockedError, TailraceError, one_line
 
 if TYPE_CHECKING:
@@ -99,9 +100,9 @@ class Upkeep:
         """On stderr."""
         for name, error in self.troubles:
             click.secho(f"warning[{error.code}]: ", fg="yellow", nl=False, err=True)
-            click.echo(f"{name}: {error}", err=True)
+            click.echo(f"{name}: {visible_error(error)}", err=True)
             if error.hint:
-                click.echo(f"  hint: {error.hint}", err=True)
+                click.echo(f"  hint: {visible(error.hint)}", err=True)
 
 
 def keep_up(lake: Lake, config: Config, names: Collection[tuple[str, str]], quiet: bool) -> None:
@@ -109,7 +110,7 @@ def keep_up(lake: Lake, config: Config, names: Collection[tuple[str, str]], quie
     try:
         _keep_up(lake, config, names, quiet)
     except (TailraceError, OSError) as error:
-        click.echo(f"warning: what is due was not done: {one_line(error)}", err=True)
+        click.echo(f"warning: what is due was not done: {visible_line(one_line(error))}", err=True)
 
 
 def _keep_up(lake: Lake, config: Config, names: Collection[tuple[str, str]], quiet: bool) -> None:

@@ -83,3 +83,48 @@ def test_an_empty_list(output: str, capsys: pytest.CaptureFixture[str]) -> None:
 def test_numbers_that_are_names_are_not_grouped(capsys: pytest.CaptureFixture[str]) -> None:
     show_rows([{"pid": 20842, "part_id": 12345, "rows": 20842}], ("pid", "part_id", "rows"), "plain")
     assert capsys.readouterr().out.split() == ["PID", "PART", "ID", "ROWS", "20842", "12345", "20,842"]
+
+
+def on_terminal(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("tailrace.cli.listing._columns", lambda: columns)
+
+
+SOURCES: list[dict[str, object]] = [
+    {"name": "one", "size": 1234, "where": f"{'a' * 90}.tpc:1", "layout": None},
+    {"name": "two", "size": 5, "where": f"{'b' * 90}.tpc:2", "layout": "%{DATA}.log"},
+]
+
+
+@pytest.mark.parametrize("output", ["table", "plain"])
+def test_tables_inside_fold_where_a_terminal_is_narrow(
+    output: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_terminal(monkeypatch, 100)
+    show_one({"name": "x", "sources": SOURCES}, output)
+    assert capsys.readouterr().out.splitlines() == [
+        "name  x",
+        "",
+        "sources:",
+        "  name   one",
+        "  size   1.2 kB",
+        f"  where  {'a' * 90}.tpc:1",
+        "",
+        "  name    two",
+        "  size    5 B",
+        f"  where   {'b' * 90}.tpc:2",
+        "  layout  %{DATA}.log",
+    ]
+    on_terminal(monkeypatch, 160)
+    show_one({"name": "x", "sources": SOURCES}, output)
+    assert "NAME" in capsys.readouterr().out
+
+
+def test_nothing_is_told_in_words_and_programs_get_their_form(capsys: pytest.CaptureFixture[str]) -> None:
+    for output in ("table", "plain", "line"):
+        show_rows([], COLUMNS, output, nothing="there is none")
+        told = capsys.readouterr()
+        assert (told.out, told.err) == ("", "there is none\n")
+    for output, text in (("json", "[]\n"), ("jsonl", ""), ("csv", "name,size,first,more\n")):
+        show_rows([], COLUMNS, output, nothing="there is none")
+        assert capsys.readouterr().out == text

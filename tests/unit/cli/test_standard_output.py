@@ -29,7 +29,7 @@ def run(home: Path, *args: str, stdout: int = subprocess.PIPE, **env: str) -> tu
         ("table", "list"),
         ("doctor",),
         ("connect",),
-        ("collect", "--dry-run"),
+        ("collect", "--dry-run", "--output", "json"),
         ("--help",),
     ],
     ids=" ".join,

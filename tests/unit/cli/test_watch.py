@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import re
 import threading
 from contextlib import nullcontext
 from datetime import date
@@ -116,7 +117,11 @@ def test_a_broken_configuration_leaves_the_last_good_one(watch: Watch, world: Wo
         summary.tell(done)
     assert capsys.readouterr().err.count("the last good one is used") == 1, "said once, not every few minutes"
     configure(world, logs, "web")
-    assert watch.round(Silent()).config_error is None
+    for _ in range(2):
+        done = watch.round(Silent())
+        assert done.config_error is None
+        summary.tell(done)
+    assert capsys.readouterr().err.splitlines() == ["the configuration can be read again, and is used from now on"]
 
 
 def test_without_any_good_configuration_there_is_no_round(watch: Watch, world: World) -> None:
@@ -160,6 +165,7 @@ def test_what_is_printed(watch: Watch, logs: Path, capsys: Any) -> None:
         summary.tell(watch.round(Silent()))
     first, quiet = capsys.readouterr().out.split("round 2: ")
     assert "20 received, 20 stored" in first
+    assert len(re.findall(r"\d s\b", first)) == 1, "its time is told once"
     assert quiet.startswith("nothing new in 1 partition, ")
     write(logs / "web" / "b.log", access_lines(DAY, 5) + "no access line\n")
     RoundSummary(watch.context, "json", 0).tell(watch.round(Silent()))
@@ -167,6 +173,14 @@ def test_what_is_printed(watch: Watch, logs: Path, capsys: Any) -> None:
     told = json.loads(line)
     assert (told["round"], told["exit_code"], told["interrupted"]) == (3, 4, False)
     assert told["partitions"][0]["rows"]["quarantined"] == 1
+
+
+def test_the_code_of_a_round_that_was_interrupted(watch: Watch, capsys: Any) -> None:
+    done = watch.round(Silent())
+    done.collected.interrupted = True
+    RoundSummary(watch.context, "json", None).tell(done)
+    told = json.loads(capsys.readouterr().out)
+    assert (told["exit_code"], told["interrupted"]) == (130, True), "as the process will exit"
 
 
 def test_a_signal_ends_it_between_rounds(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
