@@ -33,7 +33,6 @@ _ESCAPE_HINT = "put a backslash before a sign that is meant as it stands, such a
 _SECONDS_PER_PATH = 1.0
 "Users' patterns may backtrack without end; a path never needs this long."
 _MOST_DAYS = 400
-_BAD = "config.bad-layout"
 
 _DATA_ANYWHERE = ".*?"
 PATTERNS: dict[str, str] = {
@@ -179,13 +178,13 @@ def compile_layout(text: str, patterns: Mapping[str, str] | None = None) -> Layo
     """Check a layout and its own patterns; ConfigError says what is wrong and at which character."""
     own = dict(patterns or {})
     if max(map(len, (text, *own.values()))) > LONGEST:
-        raise too_long("file_layout", text, _BAD)
+        raise too_long("file_layout", text, "config.bad-layout")
     _check("file_layout", text, own)
     for name, body in own.items():
         _check(f"pattern '{name}'", body, own)
         _refuse_recursion(name, own)
     if _expanded_length(text, own, {}) > LONGEST:
-        raise too_long("file_layout", text, _BAD)
+        raise too_long("file_layout", text, "config.bad-layout")
     return Layout(text.lstrip("/"), tuple(own.items()))
 
 
@@ -249,4 +248,4 @@ def _expanded_length(text: str, own: Mapping[str, str], known: dict[str, int]) -
 
 def _wrong(what: str, text: str, at: int, problem: str, hint: str | None = None) -> PatternError:
     message = f"{what}: {problem} at character {at + 1} of {text!r}"
-    return PatternError(message, pattern=text, at=at, code=_BAD, hint=hint)
+    return PatternError(message, pattern=text, at=at, code="config.bad-layout", hint=hint)
