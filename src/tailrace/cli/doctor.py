@@ -44,8 +44,7 @@ def command(context: Context, deep: bool, output: str) -> None:
         colours = {"ok": "green", "warning": "yellow", "error": "red"}
         wide = max(len(f.name) for f in findings)
         for f in findings:
-            told = visible(f.detail)
-            click.echo(f"{click.style(f.state.ljust(7), fg=colours[f.state])}  {f.name.ljust(wide)}  {told}")
+            click.echo(f"{click.style(f.state.ljust(7), colours[f.state])}  {f.name.ljust(wide)}  {visible(f.detail)}")
             if f.hint:
                 click.echo(f"{' ' * (wide + 11)}hint: {visible(f.hint)}")
     sys.exit(any(f.state == "error" for f in findings))
