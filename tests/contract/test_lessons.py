@@ -159,11 +159,11 @@ def test_files_are_written_before_they_are_published(
         closing(self, key)  # type: ignore[arg-type]
         order.append("data")
 
-    def stage(self: LocalPlace, name: str, data: bytes, owner: str) -> str:
+    def stage(self: LocalPlace, name: str, data: bytes, owner: str, *, lasting: bool = False) -> str:
         path = self.path / name
         assert not path.exists() or path.suffix == ".json"
         order.append(f"staged {path.suffix}")
-        return staging(self, name, data, owner)
+        return staging(self, name, data, owner, lasting=lasting)
 
     def publish(*args: object, **more: object) -> None:
         order.append("commit")

@@ -116,10 +116,12 @@ class Known(NamedTuple):
     quarantined: int = 0
     filtered: int = 0
     recipe: str | None = None
-    duplicates: int = 0
+    duplicates: int | None = 0
+    "None: early versions did not count them."
     at: datetime | None = None
     "When it was read."
     out_of_range: int = 0
+    received: int = 0
 
     @property
     def is_whole(self) -> bool:

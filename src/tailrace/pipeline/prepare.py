@@ -219,7 +219,14 @@ def gives_other(artifact: Artifact, before: Known | Entry, recipe: str) -> bool:
     if changed or before.status == "failed":
         return True
     # A mended format or filter is worth another look where it had something to mend.
-    return before.recipe != recipe and bool(before.quarantined or before.filtered or before.duplicates)
+    mended = before.recipe != recipe and bool(before.quarantined or before.filtered or before.duplicates)
+    return mended and not _hides_a_deletion(before)
+
+
+def _hides_a_deletion(before: Known | Entry) -> bool:
+    """Early versions deleted rows and did not note which: read again, they would come back."""
+    told = before.rows + before.quarantined + before.filtered + (before.out_of_range or 0)
+    return before.duplicates is None and before.received > told
 
 
 def _covers(before: Known, asked: TimeRange) -> bool:
