@@ -42,10 +42,12 @@ def test_it_is_carried_on(earlier: World) -> None:
     before = stored(earlier.home)
     with serving(BucketServer(held)) as server:
         configure(earlier, server.url)
-        for most in (2, 0):
-            again = earlier.collect()
-            assert all(report.clean for report in again)
-            assert sum(report.wanted for report in again) <= most, "all but refused lines was known"
+        # Two files of the web server hold a refused line that a format may know by now; rows of the third were deleted.
+        for looked_at in (2, 0):
+            again = {report.name: report for report in earlier.collect()}
+            assert all(report.clean for report in again.values())
+            wanted = {name: report.wanted for name, report in again.items()}
+            assert wanted == {"orders.shop": 0, "nginx_access_log.web": looked_at}
             assert stored(earlier.home) == before
         server.objects |= {"orders/2.jsonl": orders(2, 20), "orders/4.jsonl": orders(4, 12)}
         more = {report.name: report for report in earlier.collect()}

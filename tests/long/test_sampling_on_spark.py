@@ -92,11 +92,8 @@ def test_a31_estimators_that_are_wrong_are_caught(name: str, spark: SparkSession
     record_property("estimators caught", int(name != "none"))
 
 
-def test_a33_a38_a_python_aggregate_agrees(spark: SparkSession, record_property: Record) -> None:
-    """The same items, bit for bit, from a grouped pandas function; how fast both are is recorded.
-
-    How many times as fast the sampler should be is asked by the benchmark, on a machine that does nothing else.
-    """
+def test_a33_a38_a_python_aggregate_agrees_and_is_slower(spark: SparkSession, record_property: Record) -> None:
+    """The same items, bit for bit, and at least three times as fast as a grouped pandas function."""
     import pandas as pd
     from pyspark import cloudpickle
 
@@ -136,3 +133,4 @@ def test_a33_a38_a_python_aggregate_agrees(spark: SparkSession, record_property:
     assert natively() == by_pandas()
     record_property("rows a second, native", round(rows / seconds["native"]))
     record_property("rows a second, grouped pandas", round(rows / seconds["pandas"]))
+    assert seconds["pandas"] >= 3 * seconds["native"], seconds
