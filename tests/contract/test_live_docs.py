@@ -6,7 +6,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,10 @@ import flatbuffers
 import flatwrite as fw
 import pytest
 from liveserver import DEVICE, KEY, Served, serving
-from livesink import NOW, TODAY, Sink, frames, lines
+from livesink import NOW, TODAY, Sink, engine_over, frames, lines
 
-from tailrace.lake.paths import Lake
-from tailrace.query.beside import BesideTable
-from tailrace.query.engine import Engine
 from tailrace.streams import records
 from tailrace.streams.decode import decode
-from tailrace.streams.kinds import schema
-from tailrace.streams.tree import paths_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 LIVE, FLAT = ((DOCS / name).read_text() for name in ("live.md", "flatbuffers.md"))
@@ -83,10 +78,7 @@ def test_the_questions_of_the_docs_are_answered(tmp_path: Path, monkeypatch: pyt
         assert engine.execute(plain).fetchall() == wanted
         v6 = plain.replace("source_ip", "unhex('20010DB8000000000000000000000001')")
         assert engine.execute(v6).fetchall()[0][-1] == "2001:0db8:0000:0000:0000:0000:0000:0001"
-    table = BesideTable("sink_events", "events", schema("events"), partial(paths_of, sink.options, "events"))
-    asked = Engine(Lake(tmp_path / "lake"))
-    asked.views.beside.prefix, asked.views.beside.declared = "sink_", lambda: [table]
-    (answer,) = asked.run(query)
+    (answer,) = engine_over(replace(sink.options, name="events"), tmp_path).run(query)
     assert list(answer.rows) == wanted
 
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from uuid import UUID
@@ -18,18 +17,14 @@ import flatwrite as fw
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from livesink import DAY, HOUR, MIXED, NOW, TODAY, Sink, asked, chdb, configured, day, frames
+from livesink import DAY, HOUR, MIXED, NOW, TODAY, Sink, asked, chdb, configured, day, engine_over, frames
 
 from tailrace.config.places import ConfigErrors
 from tailrace.core.errors import LockedError, QueryError
-from tailrace.lake.paths import Lake
-from tailrace.query.beside import BesideTable
-from tailrace.query.engine import Engine
 from tailrace.streams.driver import Driver, SinkDriver
 from tailrace.streams.kinds import KINDS, schema
 from tailrace.streams.records import address
 from tailrace.streams.sink_options import SinkOptions
-from tailrace.streams.tree import paths_of
 
 
 @pytest.fixture
@@ -235,13 +230,6 @@ def test_14_payloads_as_json_or_as_sent(tmp_path):
         assert footer[b"tailrace.schema_version"] == b"1"
 
 
-def engine_over(sink: Sink, name: str, home: Path) -> Engine:
-    tables = {kind: BesideTable(name, kind, schema(kind), partial(paths_of, sink.options, kind)) for kind in KINDS}
-    engine = Engine(Lake(home / "lake"))
-    engine.views.beside.prefix, engine.views.beside.declared = "sink_", tables.values
-    return engine
-
-
 def test_bytes_of_a_sink_as_json_uuid_and_address(sink, tmp_path):
     """The question of docs/live.md."""
     page = Path(__file__).parents[2] / "docs" / "live.md"
@@ -251,7 +239,7 @@ def test_bytes_of_a_sink_as_json_uuid_and_address(sink, tmp_path):
         sent = fw.event(number, device=device.bytes, payload=b'{"page": "/\xc3\xbc"}')
         sink.send(replace(frames(fw.events([sent])), source_ip=address(sender)))
     sink.events(fw.event(9))  # of another device
-    (answer,) = engine_over(sink, "sink_events", tmp_path).run(sql.removeprefix("text\n"))
+    (answer,) = engine_over(replace(sink.options, name="events"), tmp_path).run(sql.removeprefix("text\n"))
     assert sorted(answer.rows) == [
         ("page_view_0", "/ü", device, "192.168.1.1"),
         ("page_view_1", "/ü", device, "2001:0db8:0000:0000:0000:0000:0000:0001"),
@@ -261,7 +249,7 @@ def test_bytes_of_a_sink_as_json_uuid_and_address(sink, tmp_path):
 def test_15_kinds_are_tables_of_their_own(sink, tmp_path):
     """Nobody mixes them by accident: a schema for each sink, a table for each kind of rows."""
     sink.send(frames(*MIXED))
-    engine = engine_over(sink, "sink_live", tmp_path)
+    engine = engine_over(replace(sink.options, name="live"), tmp_path)
     for kind, count in zip(KINDS, (30, 20, 10), strict=True):
         (answer,) = engine.run(f"SELECT count(*) FROM sink_live.{kind}")
         assert list(answer.rows) == [(count,)]

@@ -55,7 +55,7 @@ def test_killed_under_load(engine: str, tmp_path: Path, record_property: pytest.
     with served(home, tmp_path, "--engine", engine) as process:
         with sending(f"http://127.0.0.1:{port}", SENDERS, PAUSE) as senders:
             kills = kill_at_random(process.pid, KILLS, SECONDS, random.Random(11), meanwhile=look)
-        end(process)
+        stopping = end(process)
     asked = "select count(*) as n, count(distinct event) as events, count(distinct tp_id) as ids from clicks"
     (found,) = home.query(asked)
     acknowledged = sum(sender.acknowledged for sender in senders)
@@ -73,6 +73,7 @@ def test_killed_under_load(engine: str, tmp_path: Path, record_property: pytest.
     for name, count in sorted(kills.items()):
         record_property(f"kills of {name}", count)
     record_property("looks meanwhile", looks)
+    record_property("largest seconds to stop", round(stopping))
 
 
 def _is_each_once(home: Home) -> bool:

@@ -64,7 +64,8 @@ def test_39_order_and_bloom_filters_pay(tmp_path: Path, record_property: Callabl
             arrival.write_table(table, row_group_size=options.row_group_size)
             writer.renew(key, state_of(path) if turn else FileState(), table, turn + 1, staged)
             staged.rename(path)
-    writer.seal(key, state_of(path), staged)
+    with duckdb.connect() as engine:
+        writer.seal(key, state_of(path), staged, engine)
     staged.rename(path)
     assert pq.read_metadata(path).num_rows == pq.read_metadata(plain).num_rows
     begin = START + DAY // 2

@@ -12,9 +12,12 @@ import duckdb
 import flatwrite as fw
 import pyarrow.parquet as pq
 
+from tailrace.cli.sink_tables import PREFIX, tables_of
 from tailrace.config.load import load_texts
 from tailrace.config.model import Config
 from tailrace.config.places import Text
+from tailrace.lake.paths import Lake
+from tailrace.query.engine import Engine
 from tailrace.streams import records
 from tailrace.streams.batches import conclude, prepare
 from tailrace.streams.publish import Publisher
@@ -90,6 +93,13 @@ def chain(text: str) -> tuple[Transform, ...]:
     given = Text("x.tpc", f'sink "parquet" "x" {{\n path = "p"\n{text}\n}}'.encode(), "/")
     (options,) = sinks(load_texts([given], now=datetime(2024, 1, 1), environ={}), Path("/"))
     return options.transforms
+
+
+def engine_over(options: SinkOptions, home: Path) -> Engine:
+    """`tailrace query` over an empty lake and the sink."""
+    engine = Engine(Lake(home / "lake"))
+    engine.views.beside.prefix, engine.views.beside.declared = PREFIX, lambda: tables_of(options)
+    return engine
 
 
 def asked(sql: str) -> list[tuple[object, ...]]:

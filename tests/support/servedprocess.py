@@ -45,7 +45,7 @@ def home_with(root: Path, config: str) -> tuple[Home, int]:
 @contextmanager
 def served(home: Home, root: Path, *args: str) -> Iterator[subprocess.Popen[bytes]]:
     """The supervisor; whatever happens, it is gone afterwards."""
-    patient = ("--shutdown-timeout", "600")
+    patient = ("--shutdown-timeout", "120")
     command = [sys.executable, "-m", "tailrace.cli.main", "serve", "--quiet", *patient, *args]
     with (root / "said").open("ab") as said:
         process = subprocess.Popen(command, env=home.environment(), cwd=root, stderr=said)
@@ -56,10 +56,12 @@ def served(home: Home, root: Path, *args: str) -> Iterator[subprocess.Popen[byte
         process.wait()
 
 
-def end(process: subprocess.Popen[bytes], seconds: float = 1300) -> None:
-    """As an operator does."""
+def end(process: subprocess.Popen[bytes], seconds: float = 300) -> float:
+    """As an operator does; how many seconds it took."""
+    began = time.monotonic()
     process.send_signal(signal.SIGTERM)
     assert process.wait(seconds) == 0
+    return time.monotonic() - began
 
 
 class Sender(threading.Thread):

@@ -192,7 +192,7 @@ def _drive(context: Context, served: Served, spool: Path, engine: str, *, drain:
         stop.set()
     again = DriverAgain(served, lambda: _read(context), stop)
     _heed(stop, again)
-    if engine == "local":
+    if engine == "local" or drain:  # what is left is stored before Spark would have begun
         Driver(spool, served.files, _say, written, lakes).run(stop)
         return AGAIN if again.is_due else 0
     from tailrace.cli.settings import session_options

@@ -107,7 +107,7 @@ class Views:
     def make(self, statement: Statement, proceed: Callable[[], None] = lambda: None) -> None:
         """Whatever the statement may look at is there afterwards; `proceed` is called often, and may raise."""
         self.files.proceed = proceed
-        self.quarantines |= self.beside.make(self.connection, statement)
+        self.quarantines |= self.beside.list(self.connection, statement)
         wanted = self._named(statement) if statement.reads else {}
         listed = self._listed(statement) if statement.lists_tables else {}
         for key in [key for key in wanted if key[1] == QUARANTINE]:
@@ -117,6 +117,7 @@ class Views:
             self.tables.travel(self._scanned(statement, wanted))
         self.indirect |= statement.is_indirect
         self.adapted |= statement.sets
+        beside = self.beside.wanted(statement, lambda: self.path, self.indirect)
         # A view or macro of the user's may look at what earlier statements have named and narrowed.
         others = self.made | self.narrowed if self.indirect else {}
         pruned = self._pruned(statement, others | wanted)
@@ -126,6 +127,7 @@ class Views:
             self._make(key, table, pruned.get(key))
         self.read = tuple(wanted)
         unseen = self._make_listed({key: table for key, table in listed.items() if key not in wanted})
+        self.beside.make(self.connection, beside, lambda columns: self._asked(statement, columns))
         self.made |= wanted
         self.narrowed = {
             **{key: table for key, table in self.narrowed.items() if key not in wanted},
@@ -212,6 +214,10 @@ class Views:
             return tables
         scanned = self._scans(statement, {key: self.tables.columns(table) for key, table in wanted.items()})
         return {wanted[key] for key, some in (scanned or {}).items() if some} or tables
+
+    def _asked(self, statement: Statement, columns: Mapping[Key, Columns]) -> Scans | None:
+        """Scans of tables beside the lake, where the statement's plan tells all that it reads."""
+        return self._scans(statement, columns) if statement.selects and not self.indirect else None
 
     def _scans(self, statement: Statement, columns: Mapping[Key, Columns]) -> Scans | None:
         ((path,),) = self.connection.execute("SELECT current_setting('search_path')").fetchall()

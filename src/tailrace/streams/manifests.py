@@ -6,6 +6,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -112,8 +113,13 @@ def _ranges(table: pa.Table) -> Iterator[Range]:
 
 def read_range(state: Path, run: Run, part: Range) -> pa.Table:
     """The rows of one file in a run."""
+    return read_run(state, run).slice(part.start, part.rows)
+
+
+def read_run(state: Path, run: Run) -> pa.Table:
+    """All rows of a run, mapped: they stay readable when its file is deleted."""
     with pa.memory_map(str(state / RUNS / run.file)) as source:
-        return pa.ipc.open_file(source).read_all().slice(part.start, part.rows)
+        return pa.ipc.open_file(source).read_all()
 
 
 def write_manifest(state: Path, manifest: Manifest) -> None:
@@ -133,6 +139,17 @@ def read_folded(state: Path) -> Folded:
 
 def write_folded(state: Path, folded: Folded) -> None:
     replace(state / _FOLDED, msgspec.json.encode(folded), "fold-staged")
+
+
+def read_manifests(state: Path) -> Iterator[Manifest]:
+    """Those on disk, in order, for somebody who only looks: any may be deleted meanwhile."""
+    try:
+        names = sorted(name for name in os.listdir(state / MANIFESTS) if name.endswith(".json"))
+    except FileNotFoundError:
+        return
+    for name in names:
+        with suppress(FileNotFoundError):
+            yield msgspec.json.decode((state / MANIFESTS / name).read_bytes(), type=Manifest)
 
 
 def open_manifests(state: Path) -> list[Manifest]:

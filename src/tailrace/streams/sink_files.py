@@ -73,11 +73,17 @@ def state_of(path: Path) -> FileState:
         return FileState()
     except pa.ArrowInvalid as error:
         raise SinkError(f"no Parquet file: {error}", where=str(path), hint="move it away") from None
-    told = metadata.metadata or {}
-    if _THROUGH.encode() not in told:
+    through = through_of(metadata)
+    if through is None:
         raise SinkError("was not written by this sink", where=str(path), hint="move it away, or choose another path")
-    sealed = told.get(_SEALED.encode()) == b"true"
-    return FileState(int(told[_THROUGH.encode()]), metadata.num_rows, size, sealed, True)
+    sealed = metadata.metadata.get(_SEALED.encode()) == b"true"
+    return FileState(through, metadata.num_rows, size, sealed, True)
+
+
+def through_of(metadata: pq.FileMetaData) -> int | None:
+    """Last segment whose rows are in a file; None: it was not written by a sink."""
+    told = (metadata.metadata or {}).get(_THROUGH.encode())
+    return None if told is None else int(told)
 
 
 class FileWriter:

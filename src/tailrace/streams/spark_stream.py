@@ -130,9 +130,10 @@ class SparkDriver(Driver):
                 if (failure := query.exception()) is not None:
                     raise SparkError(f"the stream failed: {failure}", code="spark.stream")
                 more = self._upkeep()
-            query.processAllAvailable()
+            # What is left is decoded here: to wait for the stream's next trigger, and for one more per bite, takes longer.
             query.stop()
-            self._upkeep(last=True)
+            with self._turn:
+                self.step(last=True)
         finally:
             self._held.close()
 
@@ -153,12 +154,12 @@ class SparkDriver(Driver):
             for sink in self.sinks:
                 sink.publish_if_due()
 
-    def _upkeep(self, *, last: bool = False) -> bool:
+    def _upkeep(self) -> bool:
         """On the thread that began the stream. Tables are only changed here, and hold up no batch; is there more?"""
         closed = segments.numbers(self.spool, segments.CLOSED)
-        more = [sink.take(self.spool, closed, everything=last) for sink in self.tables]
+        more = [sink.take(self.spool, closed) for sink in self.tables]
         with self._turn:
             if self.tables:
                 self._delete(closed)
-            self.publish(last=last)
+            self.publish()
         return any(more)

@@ -29,11 +29,6 @@ def files(options: SinkOptions) -> Iterator[FileKey]:
                 yield FileKey(int(workspace.name), int(begin.replace(tzinfo=UTC).timestamp()) * 1000, path.stem)
 
 
-def paths_of(options: SinkOptions, kind: str) -> list[str]:
-    """Files of one kind of rows, of all tenants and periods."""
-    return [str(key.path(options)) for key in files(options) if key.kind == kind]
-
-
 def expire(options: SinkOptions, now: int) -> list[FileKey]:
     """Deletes files whose period ended longer ago than the retention; which."""
     if options.retention is None:
