@@ -124,6 +124,16 @@ def test_07_late_rows_join_their_day_and_impossible_times_do_not(sink):
     assert len(sink.quarantined()) == 4
 
 
+def test_07_a_late_row_is_seen_before_its_file_is_renewed(sink, tmp_path):
+    sink.events(*(fw.event(n, timestamp=NOW - 26 * HOUR) for n in range(30)), at=NOW - 26 * HOUR)
+    sink.send(frames(fw.events([fw.event(99, timestamp=NOW - 26 * HOUR)])), publish=False)
+    sink.publisher.publish(0)  # there is no time to renew a file for one row
+    path = f"42/{day(NOW - 26 * HOUR)}/events.parquet"
+    assert len(sink.rows(path)) == 30
+    (answer,) = engine_over(sink.options, tmp_path).run("SELECT count(*), max(event_name) FROM sink_parquet.events")
+    assert list(answer.rows) == [(31, "page_view_99")]
+
+
 def test_08_a_sealed_period_is_one_file_and_an_idle_one_nothing(sink):
     sink.send()
     assert not list(sink.options.path.iterdir())

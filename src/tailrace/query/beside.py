@@ -88,7 +88,7 @@ class Beside:
         return found
 
     def wanted(self, statement: Statement, path: Callable[[], Sequence[str]], indirect: bool) -> dict[Key, BesideTable]:
-        """Tables that the statement may read; `indirect`: a view or macro of the user's may read others than it names."""
+        """Tables that the statement may read; `indirect`: through a view or macro of the user's, which names them."""
         if not self.made or not statement.reads:
             return {}
         bare = set(path())

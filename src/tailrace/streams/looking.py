@@ -1,14 +1,13 @@
 """What a question sees of a sink: its published files, and the rows that wait for them, each row once at any moment.
 
-No lock is held. Manifests are read first, their runs are mapped next, and files are opened last, so whatever is published
-meanwhile, a row is in a run that was mapped or in a file that was opened later. The footer of the file that was opened
-says which. Mapped runs and opened files stay as they were when their names are deleted or taken by others.
+No lock is held. Manifests are read first, their runs are mapped next, and files are opened last: whatever is published
+meanwhile, a row is in a run that was mapped, or in a file that was opened later, whose footer says so. What is mapped
+or open stays as it is when its name is deleted or taken by others.
 """
 
 from __future__ import annotations
 
 import errno
-import os
 import tempfile
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -158,7 +157,7 @@ def _allow_more() -> bool:
 def _written(held: ExitStack, wanted: pa.Schema, waiting: Iterable[_Part]) -> str:
     """Rows that wait as a Parquet file without a name, which is gone with whoever reads it."""
     whole = pa.concat_tables(_fitted(part.rows, wanted) for part in waiting)
-    file = held.enter_context(tempfile.TemporaryFile())
+    file = held.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 (it is closed with `held`)
     pq.write_table(
         whole, file, row_group_size=_GROUP, compression="none", use_dictionary=False,
         write_statistics=["timestamp", "workspace_id"],

@@ -130,7 +130,7 @@ class SparkDriver(Driver):
                 if (failure := query.exception()) is not None:
                     raise SparkError(f"the stream failed: {failure}", code="spark.stream")
                 more = self._upkeep()
-            # What is left is decoded here: to wait for the stream's next trigger, and for one more per bite, takes longer.
+            # What is left is decoded here: the stream would wait for its next trigger, with each bite anew.
             query.stop()
             with self._turn:
                 self.step(last=True)
