@@ -76,7 +76,7 @@ class LazySession:
                 raise self.failure
             if self.session is None:
                 try:
-                    self.session = open_session(self.options, self.driver)
+                    self.session = open_session(self.options, self.driver, lambda: self.stopped)
                 except TailraceError as failure:
                     self.failure = failure
                     raise

@@ -8,11 +8,11 @@ import os
 import signal
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tailrace.core.errors import SparkError
-from tailrace.pipeline.connect import check_packages, ship
+from tailrace.pipeline.connect import check_packages, require_answer, ship, take_leave
 from tailrace.pipeline.described import release
 from tailrace.pipeline.failure import spark_failure
 from tailrace.pipeline.jvm import Driver, workers_python
@@ -41,8 +41,13 @@ def start_driver(options: SessionOptions) -> Driver | None:
     return Driver.launch(settings)
 
 
-def open_session(options: SessionOptions, driver: Driver | None = None) -> SparkSession:
-    """The session, on the JVM that was started early if one was; a session that exists already is used."""
+def open_session(
+    options: SessionOptions, driver: Driver | None = None, is_stopped: Callable[[], bool] = lambda: False
+) -> SparkSession:
+    """The session, on the JVM that was started early if one was; a session that exists already is used.
+
+    `is_stopped` is asked while a server is waited for: nobody may want the session any more.
+    """
     global _running, _made
     _silence()
     _import_early()
@@ -66,6 +71,7 @@ def open_session(options: SessionOptions, driver: Driver | None = None) -> Spark
             environment["PYSPARK_GATEWAY_SECRET"] = gateway.secret
     else:
         check_packages()
+        require_answer(settings.remote, is_stopped)
     with _environment(environment), _own_interrupts():
         spark = _made_on(settings, driver)
     _quieten_accumulators()
@@ -102,7 +108,7 @@ def close_session(spark: SparkSession, patience: float | None = None) -> None:
         return
     driver, _running, _made = _running, None, None
     if driver is None:  # a server's, or that of `spark-submit`
-        spark.stop()
+        take_leave(spark, patience)
         return
     _let_go()
     driver.close(patience)
