@@ -23,9 +23,9 @@ COLUMNS = """
 "About a kilobyte a row."
 PROGRAM = """
 import sys
-from tailrace.cli.main import main
+from tailrace.cli.main import run
 try:
-    main()
+    run()
 finally:
     sys.stderr.write(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """

@@ -37,9 +37,9 @@ partition "hits" "web" {{ source "file" {{ paths = ["{logs}"] }} }}
 """
 PROGRAM = """
 import os, sys
-from tailrace.cli.main import main
+from tailrace.cli.main import run
 try:
-    main()
+    run()
 finally:
     sys.stderr.write(str(sum(os.times()[:2])))
 """

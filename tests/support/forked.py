@@ -155,9 +155,9 @@ def _run(request: dict[str, Any], out: int, err: int) -> NoReturn:
         os.chdir(request["cwd"])
         sys.argv = request["argv"]
         if sys.argv[0] == "tailrace":
-            from tailrace.cli.main import main
+            from tailrace.cli.main import run
 
-            main()
+            run()
         else:
             sys.path.insert(0, str(Path(sys.argv[0]).parent))
             runpy.run_path(sys.argv[0], run_name="__main__")

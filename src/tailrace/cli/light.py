@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from types import ModuleType
 
 
-class _PandasUnasked(MetaPathFinder):
+class _PandasUnasked:
     """pyarrow imports pandas, where there is one, to see whether a list that it is given is of its kind.
 
     That takes longer than most questions.

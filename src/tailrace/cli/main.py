@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import os
 import sys
+import threading
 
 import click
 
@@ -110,7 +112,7 @@ def _print_traceback(error: BaseException) -> None:
     click.echo(redacted("".join(traceback.format_exception(error))), err=True, nl=False)
 
 
-def _run(arguments: list[str]) -> None:
+def _invoke(arguments: list[str]) -> None:
     """Like `cli.main`, which would answer a broken pipe with code 1."""
     try:
         with cli.make_context("tailrace", arguments) as context:
@@ -130,6 +132,32 @@ def _open_closed_files() -> None:
 
 
 def main() -> None:
+    """The program: it ends here."""
+    code = 0
+    try:
+        run()
+    except SystemExit as leave:
+        if not isinstance(leave.code, int):
+            raise
+        code = leave.code
+    _end(code)
+
+
+def _end(code: int) -> None:
+    """Without taking apart, piece by piece, what Python and DuckDB hold: a tenth of the time of a short question.
+
+    The system frees all of it at once. What asked to be called at the end is, and where others still work all goes the
+    usual way.
+    """
+    if threading.active_count() > 1:
+        sys.exit(code)
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def run() -> None:
     """Runs the command line; exit codes as documented."""
     _open_closed_files()
     prepare_output()
@@ -139,7 +167,7 @@ def main() -> None:
         answer(cli, os.environ[ASKED])
         return
     try:
-        _run(sys.argv[1:])
+        _invoke(sys.argv[1:])
     except TailraceError as error:
         with contextlib.suppress(BrokenPipeError):  # nobody reads it: the code still says it
             report(error)

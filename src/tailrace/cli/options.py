@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -60,6 +59,8 @@ class Context:
 
 def _program() -> str:
     """By name; where a shell would not find it, in an environment that is not active, as it was started."""
+    import shutil
+
     started = sys.argv[0]
     by_name = Path(started).name != "tailrace" or shutil.which("tailrace")
     return "tailrace" if by_name else shlex.quote(started)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from datetime import date
@@ -35,6 +34,8 @@ def stored_value(value: str | None) -> str:
         )
     if len(_escape(value).encode()) <= LONGEST_VALUE:
         return value
+    import hashlib
+
     digest = hashlib.blake2b(value.encode(), digest_size=_HASH_LENGTH // 2).hexdigest()
     kept = value[:LONGEST_VALUE]
     while len(_escape(kept).encode()) > LONGEST_VALUE - _HASH_LENGTH - 1:

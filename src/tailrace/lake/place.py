@@ -8,7 +8,6 @@ command nor a process that is about to fork may pay for it.
 from __future__ import annotations
 
 import os
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -269,6 +268,8 @@ class LocalPlace(Place):
             self.delete(name for name in os.listdir(self.directory) if name.endswith(STAGED))
 
     def clear(self) -> None:
+        import shutil
+
         shutil.rmtree(self.directory, ignore_errors=True)
         with suppress(OSError):  # others may have something beside it
             os.rmdir(os.path.dirname(self.directory))
@@ -279,6 +280,8 @@ class LocalPlace(Place):
         return pa.OSFile(f"{self.directory}/{name}", "rb")
 
     def fetch(self, name: str, target: str) -> int:
+        import shutil
+
         return os.stat(shutil.copyfile(f"{self.directory}/{name}", target)).st_size
 
     def create(self, name: str) -> Draft:

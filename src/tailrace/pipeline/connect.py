@@ -86,6 +86,6 @@ def take_leave(spark: SparkSession, patience: float | None = None) -> None:
     leaving.start()
     leaving.join(_FAREWELL if patience is None else patience)
     if leaving.is_alive():
-        client = spark.client  # type: ignore[attr-defined]
+        client = spark.client
         client._closed = True  # or PySpark would ask once more as the program ends
         client._channel.close()

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tailrace.lake.quoting import quoted, scan
+from tailrace.query.duck import with_arrow
 
 if TYPE_CHECKING:
     import duckdb
@@ -54,6 +55,7 @@ def quarantine(connection: duckdb.DuckDBPyConnection, files: LocalFiles) -> tupl
     body = f"SELECT * FROM {scan(listing.files, types)} AS entry"
     if listing.superseded.num_rows:
         # Of an artifact that was read again only the entries of the last reading hold.
+        with_arrow()
         connection.register("tailrace_listing", listing.superseded)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {_OWN}")
         connection.execute(f"CREATE OR REPLACE TABLE {_OWN}.taken AS FROM tailrace_listing")

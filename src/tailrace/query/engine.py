@@ -8,14 +8,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
 from tailrace.core.errors import LakeError, QueryError
 from tailrace.core.registry import holding, nearest
 from tailrace.core.schemas import DEFAULT_SCHEMA
 from tailrace.lake.kept import KeptDamaged
 from tailrace.lake.quoting import quoted
 from tailrace.query.changing import hint_for
+from tailrace.query.duck import duckdb, with_arrow
 from tailrace.query.failures import damaged_file, of_lake, refused
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, hide, readable_of
@@ -147,6 +146,7 @@ class Engine:
             text = self._prepared(statement, clock)
             # A cursor would gather all rows before it has the first of them for Arrow; a relation does not.
             if as_arrow and statement.selects:
+                with_arrow()
                 relation = clock.run(lambda: self.connection.sql(text))
                 rows, described = self._rows_later(text, clock), relation.description
                 return Result(*_columns(described), rows, clock, lambda: _batches(relation, clock, self._told))
@@ -261,6 +261,7 @@ def _rows(cursor: duckdb.DuckDBPyConnection, clock: Clock, told: Told) -> Iterat
 
 
 def _batches(begun: duckdb.DuckDBPyConnection | duckdb.DuckDBPyRelation, clock: Clock, told: Told) -> Batches:
+    with_arrow()
     try:
         reader: pa.RecordBatchReader = clock.run(lambda: begun.to_arrow_reader(STEP))
     except duckdb.Error as error:

@@ -6,9 +6,8 @@ import os
 import re
 from collections.abc import Iterable
 
-import duckdb
-
 from tailrace.core.errors import LakeError, QueryError
+from tailrace.query.duck import duckdb
 
 MOST_READ = 2 << 30
 "Bytes of files that are read to find the one that is damaged, where DuckDB does not name it."

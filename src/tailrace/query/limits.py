@@ -10,12 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-import duckdb
-
 from tailrace.core.directories import cache_directory
 from tailrace.core.errors import QueryError, UsageError
 from tailrace.lake.quoting import literal, quoted
 from tailrace.lake.table_place import links
+from tailrace.query.duck import duckdb
 
 if TYPE_CHECKING:
     from tailrace.lake.paths import Lake, Tier

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 
-import duckdb
+from tailrace.query.duck import duckdb
 
 
 class _Ahead(threading.Thread):

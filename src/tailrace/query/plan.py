@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query.conditions import Condition, conditions, scans_of
+from tailrace.query.duck import duckdb
 from tailrace.query.limits import Limits, confine
 from tailrace.query.opening import opened
 from tailrace.query.settings import adapt

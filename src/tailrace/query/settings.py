@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tailrace.lake.quoting import literal, quoted
 
 if TYPE_CHECKING:
-    import duckdb
+    from tailrace.query.duck import duckdb
 
 _LOCAL = "SELECT name, value FROM duckdb_settings() WHERE scope = 'LOCAL'"
 _MEANING = re.compile(r"(?!schema$|search_path$|tracked_metrics$|\w*(profil|progress|streaming|memory))\w+")
@@ -31,7 +31,7 @@ def adapt(cursor: duckdb.DuckDBPyConnection, connection: duckdb.DuckDBPyConnecti
 
 def _value(connection: duckdb.DuckDBPyConnection, name: str, kind: str) -> str:
     """As SQL that every connection understands."""
-    import duckdb
+    from tailrace.query.duck import duckdb
 
     if not _PLAIN.fullmatch(kind):
         raise duckdb.NotSupportedError(f"a variable of type {kind}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import duckdb
+from tailrace.query.duck import duckdb
 
 
 @dataclass(frozen=True, slots=True)

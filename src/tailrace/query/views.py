@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import duckdb
-
 from tailrace.core.errors import LakeError
 from tailrace.core.registry import ALIASES
 from tailrace.core.schemas import DEFAULT_SCHEMA, SCHEMA_ALIAS
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
 from tailrace.query.beside import Beside
+from tailrace.query.duck import duckdb
 from tailrace.query.filters import Schema
 from tailrace.query.local import LocalFiles
 from tailrace.query.plan import CATALOG, Key, Scans, address, scans

@@ -180,9 +180,9 @@ def test_arrow_on_a_pipe_is_a_stream(tmp_path: Path) -> None:
 
 _PROGRAM = """
 import sys
-from tailrace.cli.main import main
+from tailrace.cli.main import run
 try:
-    main()
+    run()
 finally:
     sys.stderr.write(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")))
 """

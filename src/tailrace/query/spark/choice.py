@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import duckdb
+from tailrace.query.duck import duckdb
 
 SMALL = 64_000_000
 "Bytes: so much fits into any memory."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.core.errors import QueryError, SparkError
 from tailrace.lake.quoting import quoted
+from tailrace.query.duck import with_arrow
 from tailrace.query.engine import Engine
 from tailrace.query.limits import Clock
 from tailrace.query.plan import Key, address
@@ -109,6 +110,7 @@ class SparkEngine(Engine):
                 raise
             self.warnings.append(f"{error.message}; DuckDB answers")
             return statement.text
+        with_arrow()
         self.connection.register(_ANSWER, answer)
         parts = ", ".join(f"c{n}::{kind} AS {quoted(name)}" for n, (name, kind) in enumerate(columns))
         return f"SELECT {parts} FROM {_ANSWER}"
@@ -148,6 +150,7 @@ class SparkEngine(Engine):
     def _named(self, frame: DataFrame, columns: Described) -> DataFrame:
         from pyspark.sql.pandas.types import from_arrow_type
 
+        with_arrow()
         nulls = ", ".join(f"NULL::{kind.replace('JSON', 'VARCHAR')} AS c{n}" for n, (_, kind) in enumerate(columns))
         empty: pa.Table = self.connection.execute(f"SELECT {nulls} LIMIT 0").to_arrow_table()
         kinds = [from_arrow_type(kind, prefer_timestamp_ntz=True) for kind in empty.schema.types]
@@ -190,6 +193,7 @@ class SparkEngine(Engine):
         with _spark_errors():
             if held is None:
                 # Files whose rows are not all shown: DuckDB reads them.
+                with_arrow()
                 rows = self.connection.execute(f"FROM {address(key)}").to_arrow_table()
                 frame = spark.createDataFrame(rows)
             else:
