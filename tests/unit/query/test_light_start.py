@@ -89,3 +89,30 @@ print(opened().execute("SELECT current_setting('enable_progress_bar')").fetchall
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.stdout == "[(False,)]\n", done.stderr
+
+
+_ENDS = """
+import atexit, sys, threading, time
+from tailrace.cli.main import main
+atexit.register(print, "asked to be called")
+def works():
+    time.sleep(0.5)
+    print("has worked")
+if sys.argv.pop(1) == "thread":
+    threading.Thread(target=works).start()
+main()
+print("never")
+"""
+
+
+@pytest.mark.parametrize(("sql", "code"), [("select 7 as n", 0), ("select nothing", 1), ("", 2)])
+@pytest.mark.parametrize("thread", ["", "thread"])
+def test_the_program_ends_at_once_but_not_too_soon(tmp_path: Path, sql: str, code: int, thread: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _ENDS, thread, "query", sql, "--output", "csv"],
+        env=Home(tmp_path).environment(), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    rows = ["n", "7"] if code == 0 else []
+    works = ["has worked"] if thread else []
+    assert (done.stdout.splitlines(), done.returncode) == ([*rows, *works, "asked to be called"], code), done.stderr
+    assert bool(done.stderr) == bool(code)
