@@ -3,7 +3,7 @@
     python benchmarks/table_costs.py --size 16000000 --runs 3
 
 The plain table has a column for every field, typed by what the first records hold, and computes nothing. Both read
-two inputs, see `table_inputs.py`.
+two inputs, see `table_inputs.py`, with the memory settings of a worker.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import pyarrow as pa
 
 import report
+from formats import as_a_worker
 from table_inputs import mixed, records, tables, usual
 from tailrace.core import Artifact, Column, Common, Delimited, Json, Jsonl, Struct, Table, TimeRange, struct
 from tailrace.formats import decoder
@@ -139,4 +140,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    as_a_worker()
     main()

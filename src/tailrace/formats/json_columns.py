@@ -38,12 +38,24 @@ def columns_of(level: Level, rows: Rows, notes: Notes) -> dict[str, pa.Array]:
     for field in level.fields:
         if field.column is not None:
             columns[field.column.name] = _column(field, rows, notes)
-        elif field.level is not None:  # an object on the way to columns
-            below = [field.level.empty if v is None else v for v in reader(field.attribute)(rows)]
-            columns |= columns_of(field.level, below, notes)
+        elif field.level is not None:
+            columns |= _below(field, field.level, reader(field.attribute)(rows), notes)
         elif field.kind == "source":
             columns[field.key] = _column(field, rows, notes)
     return columns
+
+
+def _below(field: Field, level: Level, values: Values, notes: Notes) -> dict[str, pa.Array]:
+    """The columns inside of an object that is none itself."""
+    if not field.repeats:
+        return columns_of(level, [level.empty if value is None else value for value in values], notes)
+    texts = raws(values)
+    if texts.null_count == len(texts):
+        return columns_of(level, [level.empty] * len(texts), notes)
+    once = _Once(field, level, texts, notes)
+    columns = columns_of(level, [level.empty if value is None else value for value in once.structs], once.notes)
+    once.spread(notes)
+    return {name: array.take(once.indices) for name, array in columns.items()}
 
 
 def _column(field: Field, rows: Rows, notes: Notes) -> pa.Array:
@@ -96,23 +108,34 @@ def _struct(field: Field, level: Level, values: Values, notes: Notes) -> pa.Arra
 
 
 def _repeated(field: Field, values: Values, notes: Notes) -> pa.Array:
-    """Objects by their distinct texts: what is written alike is decoded once and copied by Arrow."""
     texts = raws(values)
     if texts.null_count == len(texts):
         return pa.nulls(len(texts), field.stored)
-    coded = texts.cast(pa.binary()).dictionary_encode()
-    numbers = coded.indices.fill_null(-1).to_numpy()
-    told = notes.of_distinct()
-    once = replace(field, repeats=False)
     assert field.level is not None
-    structs = [fit(once, Raw(text), number, told) for number, text in enumerate(coded.dictionary.to_pylist())]
-    held = [(number, value) for number, value in enumerate(structs) if value is not None]
-    settle(field.level, [value for _, value in held], told, [number for number, _ in held])
-    array = _struct(field, field.level, structs, told)
-    notes.spread(told, numbers)
-    notes.seen.update(told.seen)
-    notes.distinct[field.keys] = (len(texts) - texts.null_count, len(structs))
-    return array.take(coded.indices)
+    once = _Once(field, field.level, texts, notes)
+    array = _struct(field, field.level, once.structs, once.notes)
+    once.spread(notes)
+    return array.take(once.indices)
+
+
+class _Once:
+    """Objects by their distinct texts: what is written alike is decoded once and copied by Arrow."""
+
+    def __init__(self, field: Field, level: Level, texts: pa.Array, notes: Notes) -> None:
+        coded = texts.cast(pa.binary()).dictionary_encode()
+        self.indices = coded.indices
+        self.notes = notes.of_distinct()
+        once = replace(field, repeats=False)
+        distinct = enumerate(coded.dictionary.to_pylist())
+        self.structs = [fit(once, Raw(text), number, self.notes) for number, text in distinct]
+        held = [(number, value) for number, value in enumerate(self.structs) if value is not None]
+        settle(level, [value for _, value in held], self.notes, [number for number, _ in held])
+        notes.distinct[field.keys] = (len(texts) - texts.null_count, len(self.structs))
+
+    def spread(self, notes: Notes) -> None:
+        """What was noted of the distinct ones, for all rows."""
+        notes.spread(self.notes, self.indices.fill_null(-1).to_numpy())
+        notes.seen.update(self.notes.seen)
 
 
 def _list(field: Field, values: Values, notes: Notes) -> pa.Array:

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -160,6 +161,8 @@ def _fit_value(field: Field, raw: Raw, text: bytes, row: int, notes: Notes) -> A
 def _fit_list(field: Field, raw: Raw, text: bytes, row: int, notes: Notes) -> Any:
     item = field.item
     assert item is not None
+    with suppress(*UNREADABLE):
+        return _strict(field.hint).decode(raw)
     separator = field.column.list_separator if field.column else None
     if text[:1] == b"[":
         values = _LIST.decode(raw)

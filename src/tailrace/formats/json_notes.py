@@ -40,7 +40,7 @@ class Notes:
         for number in notes.unknowns.keys() | notes.misfits.keys():
             for row in np.flatnonzero(numbers == number).tolist():
                 if number in notes.unknowns:
-                    self.unknowns.setdefault(row, {}).update(notes.unknowns[number])
+                    _merge(self.unknowns.setdefault(row, {}), notes.unknowns[number])
                 for path, value in notes.misfits.get(number, {}).items():
                     self.mark(row, path, value)
 
@@ -81,3 +81,12 @@ class Notes:
         for row in self.unknowns.keys() | self.misfits.keys():
             misfits = self.misfits.get(row)
             yield row, {**self.unknowns.get(row, {}), **({MISFIT: misfits} if misfits else {})}
+
+
+def _merge(tree: Tree, other: Tree) -> None:
+    """Takes over the other's values, not its objects: those stand for many rows."""
+    for key, value in other.items():
+        if isinstance(value, dict):
+            _merge(tree.setdefault(key, {}), value)
+        else:
+            tree[key] = value

@@ -139,10 +139,7 @@ class _Levels:
             if len(place) > 1:
                 below.setdefault(place[0], []).append((column, place[1:]))
         for key, inner in below.items():
-            level = self._made(inner, (*keys, key), prefix)
-            fields.append(
-                Field("", (*keys, key), "struct", hint=level.struct, path=".".join((*keys, key)), level=level)
-            )
+            fields.append(self._below((*keys, key), inner, prefix))
         fields += [Field("", (*keys, key), "source") for key in sources]
         taken = {f.key for f in fields}
         here = sorted(p for p in self._learned if p[:-1] == keys and not UNNAMEABLE.search(p[-1]))
@@ -165,12 +162,23 @@ class _Levels:
         struct = _struct(by_key, late, self._forbid)
         return Level(tuple(fields), struct, by_key, struct(), frozenset(late))
 
+    def _below(self, keys: Keys, inner: list[Placed], prefix: str) -> Field:
+        """An object on the way to columns."""
+        repeats = self._repeats(keys, sum(_leaves(column.type) for column, _ in inner))
+        self._within |= repeats
+        level = self._made(inner, keys, prefix)
+        self._within &= not repeats
+        return Field("", keys, "struct", hint=level.struct, path=".".join(keys), level=level, repeats=repeats)
+
+    def _repeats(self, keys: Keys, leaves: int) -> bool:
+        return not self._within and keys not in self._unlike and leaves >= _WORTH_SHARING
+
     def _field(self, column: Column, keys: Keys, prefix: str) -> Field:
         path = prefix + column.name
         nulls = frozenset(text for text in (self._null, column.null_if) if text is not None)
         known = Field("", keys, "", column=column, path=path, nulls=nulls, stored=arrow_type(column.type))
         if isinstance(column.type, Struct):
-            repeats = not self._within and keys not in self._unlike and _leaves(column.type) >= _WORTH_SHARING
+            repeats = self._repeats(keys, _leaves(column.type))
             self._within |= repeats
             level = self.level(column.type.columns, keys, path + ".")
             self._within &= not repeats
@@ -201,8 +209,8 @@ def _struct(by_key: dict[str, tuple[Field, ...]], late: Collection[str], forbid:
     )
 
 
-def _leaves(type: Struct) -> int:
-    return sum(_leaves(c.type) if isinstance(c.type, Struct) else 1 for c in type.columns)
+def _leaves(type: str | Struct) -> int:
+    return sum(_leaves(c.type) for c in type.columns) if isinstance(type, Struct) else 1
 
 
 def _spelled(type: str) -> str:

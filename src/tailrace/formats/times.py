@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -11,8 +9,8 @@ import pyarrow.compute as pc
 
 from tailrace.formats.clf_times import PATTERN, clf_times, clf_times_by_day
 from tailrace.formats.duck import answers
+from tailrace.formats.iso_times import STORED, iso_times
 
-STORED = pa.timestamp("us")
 _PER_SECOND = {"epoch_s": 1, "epoch_ms": 1_000, "epoch_us": 1_000_000, "epoch_ns": 1_000_000_000}
 _MAGNITUDES = ((3e11, 1_000), (3e14, 1_000_000), (3e17, 1_000_000_000))
 "Above so much a count is of a smaller unit; how many of it make a second."
@@ -20,7 +18,6 @@ _DIGITS = 18
 _FIRST = -62_135_596_800_000_000  # 0001-01-01
 _LAST = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 _WORDS = pa.array(["infinity", "-infinity", "epoch"])  # times for DuckDB, not for a log
-_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6}(?P<nanos>\d{0,3}))?(?P<zone>Z|[+-]\d\d:?\d\d)?")
 _LEAP_SECOND = r"([0-9]{2}:[0-9]{2}):60([^:0-9]|$)"
 _COMMA = r"(:[0-9]{2}),([0-9]+)"
 
@@ -39,50 +36,25 @@ def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
         if not pa.types.is_binary(values.type):
             return pa.nulls(len(values), STORED)  # a bare number is no time unless its unit is declared
         values = _readable(values)
-    times = _at_once(values) if spelled is None else None
-    return _within(_distinct(values, spelled) if times is None else times)
-
-
-def _at_once(values: pa.Array) -> pa.Array | None:
-    """Texts that Arrow reads, not all of which are null; None where there is one that it does not."""
-    kind = _kind(values)
-    try:
-        return None if kind is None else _micros(values.cast(kind))
-    except pa.ArrowInvalid:
-        return None
-
-
-def _kind(values: pa.Array) -> pa.DataType | None:
-    """What Arrow can read the texts as, by the first of them: to try and fail is dearer than to parse."""
-    first = values[0] if values[0].is_valid else values.drop_null()[0]
-    found = _ISO.fullmatch(first.as_py())
-    if found is None:
-        return None
-    return pa.timestamp("ns" if found["nanos"] else "us", "UTC" if found["zone"] else None)
-
-
-def _micros(times: pa.Array) -> pa.Array:
-    """The microsecond that a time lies in."""
-    if times.type.unit == "us":
-        return times.view(STORED)
-    counts = times.view(pa.int64()).fill_null(0).to_numpy() // 1_000
-    return pa.array(counts, mask=times.is_null().to_numpy(zero_copy_only=False)).view(STORED)
-
-
-def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:
-    """DuckDB parses each distinct text once: lines of a busy second share theirs."""
-    found = clf_times_by_day(values) if spelled == PATTERN else None
-    if found is not None:
-        return _completed(values, spelled, *found)
-    coded = values.dictionary_encode()
-    if len(coded.dictionary) * 2 > len(values):
-        return _parsed(values, spelled)
-    return _parsed(coded.dictionary, spelled).take(coded.indices)
+    return _within(_parsed(values, spelled))
 
 
 def _parsed(values: pa.Array, spelled: str | None) -> pa.Array:
-    found = clf_times(values) if spelled == PATTERN else None
-    return _slowly_parsed(values, spelled) if found is None else _completed(values, spelled, *found)
+    """By Arrow and numpy what they read, the rest by DuckDB."""
+    if spelled not in (None, PATTERN):
+        return _distinct(values, spelled)
+    found = iso_times(values) if spelled is None else clf_times_by_day(values)
+    return _distinct(values, spelled) if found is None else _completed(values, spelled, *found)
+
+
+def _distinct(values: pa.Array, spelled: str | None) -> pa.Array:
+    """Each distinct text once: lines of a busy second share theirs."""
+    coded = values.dictionary_encode()
+    repeat = len(coded.dictionary) * 2 <= len(values)
+    texts = coded.dictionary if repeat else values
+    found = clf_times(texts) if spelled == PATTERN else None
+    times = _slowly_parsed(texts, spelled) if found is None else _completed(texts, spelled, *found)
+    return times.take(coded.indices) if repeat else times
 
 
 def _completed(values: pa.Array, spelled: str | None, times: pa.Array, right: npt.NDArray[np.bool_]) -> pa.Array:
@@ -156,8 +128,8 @@ def _written_epochs(texts: pa.Array, spelled: str) -> pa.Array:
     if pc.all(whole).as_py():
         return times
     others = pc.if_else(whole, None, texts)
-    dates = _at_once(others) if spelled == "epoch" else None  # what Arrow reads as a date is no number
-    found = times if dates is None else pc.coalesce(times, dates)
+    dates = iso_times(others) if spelled == "epoch" else None  # what Arrow reads as a date is no number
+    found = times if dates is None else pc.coalesce(times, dates[0])
     if found.null_count == texts.null_count:
         return found
     times = pc.if_else(whole, times, _epochs(_asked(others, "try_cast(v as double)"), spelled))

@@ -18,9 +18,17 @@ def inside(holder: str, key: str, *others: str) -> str:
     return f"coalesce({', '.join([*texts, *others])})"
 
 
+# Nearly all ids are of this kind: DuckDB takes them apart once for all columns.
+USUAL_ID = "(?i)^/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/(([^/]+)/[^/]+)"
+PARTS = ["subscription_id", "resource_group_name", "resource_type", "resource_provider_name"]
+
+
 def part_of_id(name: str, pattern: str) -> str:
     """A field that the storage shape only tells as part of the resource's id."""
-    return given(name, f"nullif(regexp_extract({given('resource_id')}, '(?i){pattern}', 1), '')")
+    whole = given("resource_id")
+    usual = f"nullif(regexp_extract({whole}, '{USUAL_ID}', {PARTS}).{name}, '')"
+    # Not `nullif`, which names its text twice: DuckDB would look for it in every row, to have it once.
+    return given(name, usual, f"regexp_extract_all({whole}, '(?i){pattern}', 1)[1]")
 
 
 def moment(text: str) -> str:

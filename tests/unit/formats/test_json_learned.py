@@ -127,3 +127,12 @@ def test_a_table_of_one_kind() -> None:
         (batch,) = decoder.decode(Bytes(json.dumps([{"n": str(n)} for n in range(500)]).encode()))
         assert batch.columns["n"].to_pylist() == list(range(500))
         assert batch.extra is None
+
+
+def test_lists_that_fit_are_not_learned() -> None:
+    """Records that are fitted field by field for something else do not make all lists dearer."""
+    decoder = json_decoder(table(col("tags", "varchar[]"), col("numbers", "bigint[]")), Json())
+    assert isinstance(decoder, DocumentDecoder)
+    record = {"tags": ["a", None], "numbers": [1], "new": 1}
+    list(decoder.decode(Bytes(json.dumps([record] * 100).encode())))
+    assert decoder._cascade.shape._learned == {("new",)}

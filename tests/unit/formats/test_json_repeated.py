@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from jsonread import decode, table
 
-from tailrace.core import Jsonl, Table, col, struct
+from tailrace.core import Column, Jsonl, Table, col, struct
 from tailrace.formats.base import Batch
 from tailrace.formats.feed import Once
 from tailrace.formats.json_decode import json_decoder
@@ -22,6 +22,15 @@ WHO = struct(
     col("home", struct(col("city"), col("zip", "bigint"), col("more", "json"))),
 )
 COLUMNS = (col("id", "bigint"), col("who", WHO))
+POINTED = (
+    col("id", "bigint"),
+    col("name", src="/who/name"),
+    col("age", "integer", src="/who/age"),
+    col("since", "timestamp", src="/who/since"),
+    col("city", src="/who/home/city"),
+    col("zip", "bigint", src="/who/home/zip"),
+    col("more", "json", src="/who/home/more"),
+)
 
 
 def rows(batch: Batch) -> list[tuple[dict[str, Any], Any]]:
@@ -57,9 +66,10 @@ ODD = [
 ]
 
 
-def test_misfits_and_unknown_fields_are_told_of_every_row() -> None:
+@pytest.mark.parametrize("columns", [COLUMNS, POINTED], ids=["a column", "on the way to columns"])
+def test_misfits_and_unknown_fields_are_told_of_every_row(columns: tuple[Column, ...]) -> None:
     records = [{"id": n, "who": who} for n, who in enumerate([*ODD, *ODD, *reversed(ODD)])]
-    batch = check(table(*COLUMNS), [*records, {"id": 99}, {"id": "x", "who": ODD[1], "other": 2}])
+    batch = check(table(*columns), [*records, {"id": 99}, {"id": "x", "who": ODD[1], "other": 2}])
     assert batch.flagged == 3 * 5 + 1
 
 
@@ -85,7 +95,8 @@ PEOPLE = st.builds(lambda who, home: who | ({"home": home} if home is not None e
 @settings(max_examples=150, deadline=None)
 @given(st.lists(PEOPLE | VALUES, min_size=1, max_size=4), st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_any_objects(people: list[Any], order: list[int]) -> None:
-    check(table(*COLUMNS), [{"id": n, "who": people[which % len(people)]} for n, which in enumerate(order)])
+    for columns in (COLUMNS, POINTED):
+        check(table(*columns), [{"id": n, "who": people[which % len(people)]} for n, which in enumerate(order)])
 
 
 @pytest.mark.parametrize("cities", [3, 5_000])
@@ -102,6 +113,22 @@ def test_objects_that_do_not_repeat_are_found_out(cities: int) -> None:
             home = {"city": None, "zip": n % cities, "more": None}
             assert columns["who"] == {"name": str(n), "age": None, "since": None, "home": home}
             assert extra == {"who": {"home": {"x": n % 2}}}
+
+
+def test_two_objects_that_repeat_inside_of_one_that_does_not() -> None:
+    """What each of them tells, and what their holder tells, stands beside the other, row by row."""
+    inner = struct(col("a"), col("b"), col("c"))
+    told = table(col("id", "bigint"), col("who", struct(col("name"), col("left", inner), col("right", inner))))
+
+    def of(n: int) -> dict[str, Any]:
+        left, right = {"a": "l", "x": n % 2}, {"a": "r", "y": n % 3}
+        return {"id": n, "who": {"name": str(n), "left": left, "right": right, "own": n}}
+
+    text = "".join(json.dumps(of(n)) + "\n" for n in range(3_000)).encode()
+    engine = json_decoder(told, Jsonl())
+    for _ in range(2):
+        extras = [extra for batch in engine.decode(Once(text)) for _, extra in rows(batch)]
+        assert extras == [{"who": {"left": {"x": n % 2}, "right": {"y": n % 3}, "own": n}} for n in range(3_000)]
 
 
 def test_fields_without_a_column_that_many_records_have() -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tailrace.formats.duck import answers
+from tailrace.formats.iso_times import iso_times
 from tailrace.formats.times import parse_times
 
 
@@ -28,11 +30,50 @@ NOON = datetime(2024, 2, 29, 12)
         "2024-02-29 12:00:00",
         "2024-02-29T14:00:00+0200",
         "2024-02-29T12:00:00.000000001Z",
+        "2024-02-29 12:00:00 UTC",
+        "2024-02-29T12:00Z",
+        "2024-02-29 12:00",
+        "2024-02-29 12:00:00.000000 UTC",
+        "2024-02-29T12:00:00.000000999 UTC",
     ],
 )
 def test_iso_spellings(text: str) -> None:
     assert parsed([text]) == [NOON]
     assert parsed([text, "no time", None, "2024-02-29T12:00:00Z"]) == [NOON, None, None, NOON]
+
+
+SPELLINGS = st.sampled_from(
+    ["", "Z", "z", " UTC", "UTC", " CUTC", "+00:00", "-0530", "+02", " Europe/Berlin", "C", "-05"]
+)
+DIGITS = st.sampled_from(["", ".5", ".123456", ".1234567", ".999999999", ".", ",5", ".1234567891"])
+MOMENTS = st.builds(
+    lambda day, time, digits, zone: f"2024-02-{day:02}{time}{digits}{zone}",
+    st.integers(28, 30),
+    st.sampled_from(["", "T12", "T12:00", " 12:00", "T12:00:00", " 12:00:59", "t12:00:00", "T12:00:60", "T24:00:00"]),
+    DIGITS,
+    SPELLINGS,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        MOMENTS | st.none() | st.sampled_from(["", "Z", "-", " UTC", "9999-12-31T23:59:59Z"]), min_size=1, max_size=8
+    )
+)
+def test_a_time_does_not_depend_on_its_neighbours(texts: list[str | None]) -> None:
+    assert parse_times(pa.array(texts, pa.string()), None).to_pylist() == [
+        parse_times(pa.array([text], pa.string()), None)[0].as_py() for text in texts
+    ]
+
+
+@settings(deadline=None)
+@given(MOMENTS)
+def test_arrow_reads_what_duckdb_reads(text: str) -> None:
+    found = iso_times(pa.array([text]))
+    if found is not None and found[1][0]:
+        expected = answers("SELECT epoch_us(cast(v as timestamptz)) AS v FROM given", pa.table({"v": [text]}))
+        assert found[0].view(pa.int64()).to_pylist() == expected["v"].to_pylist()
 
 
 @pytest.mark.parametrize(
