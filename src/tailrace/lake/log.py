@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 CHECKPOINT_BEHIND = 10
 "Versions since the last checkpoint that make another one worth while."
 _DIGITS = 20
+_ENTRY = re.compile(r"\d{20}\.json")
+_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(.*\.)?parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class LoggedCommit:
 def logged(root: Place, after: int = -1) -> Iterator[LoggedCommit]:
     """All commits behind a version whose files are still there, in order."""
     log = root / LOG
-    for version in _versions(log.names(_commit(after) if after >= 0 else ""), ".json"):
+    for version in _versions(log.names(_commit(after) if after >= 0 else ""), _ENTRY):
         try:
             lines = log.read(_commit(version)).splitlines()
         except FileNotFoundError:  # too old: another process has written a checkpoint meanwhile
@@ -58,7 +61,7 @@ def logged(root: Place, after: int = -1) -> Iterator[LoggedCommit]:
 
 def behind(root: Place, version: int) -> int:
     """Versions since the last checkpoint: so many files every reader opens."""
-    return version - max(_versions((root / LOG).names(), ".checkpoint"), default=-1) - 1
+    return version - max(_versions((root / LOG).names(), _CHECKPOINT), default=-1) - 1
 
 
 def checkpoint(delta: DeltaTable, root: Place) -> int:
@@ -81,13 +84,14 @@ def forget_versions(delta: DeltaTable, root: Place) -> None:
     names = log.names()
     last = delta.version()
     # The oldest first: whenever this ends, what is left is whole from the checkpoint on.
-    log.delete(_commit(version) for version in _versions(names, ".json") if version < last)
+    log.delete(_commit(version) for version in _versions(names, _ENTRY) if version < last)
     reached("log-shortened")
     log.delete(name for name in names if _is_old(name, last) and not name.endswith(".json"))
 
 
-def _versions(names: list[str], kind: str) -> list[int]:
-    return [int(name[:_DIGITS]) for name in names if name[:_DIGITS].isdigit() and name[_DIGITS:].startswith(kind)]
+def _versions(names: list[str], kind: re.Pattern[str]) -> list[int]:
+    """Of whole files: what a writer had begun when it was killed has `#1` behind its name."""
+    return [int(name[:_DIGITS]) for name in names if kind.fullmatch(name)]
 
 
 def _is_old(name: str, last: int) -> bool:
