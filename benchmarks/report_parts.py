@@ -75,25 +75,30 @@ def compaction(results: list[Result]) -> list[str]:
     return lines
 
 
+_LOG_STEPS = {"reading": ("plan", "list"), "writing": ("open", "commit", "catch_up", "checkpoint")}
+
+
 def log_costs(results: list[Result]) -> list[str]:
     lines = [
         "## What a log costs\n",
         "What the log of one table costs as it grows: simulated files, with statistics as collections write them, in",
         "ten partitions. *Plan* finds the files of one day, *list* tells what each partition holds, both with opening",
         "the table; *commit* adds one file to a table that is open, *catch up* is what readers and writers do then.",
-        "CPU seconds in brackets. Memory is that of the process that does all of it.\n",
-        "| days | files | log MB | checkpoint MB | open s | plan s | list s | commit s | catch up s | checkpoint s "
-        "| RSS MB |",
-        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+        "CPU seconds in brackets. Memory is that of a process that plans and lists, and of one that does the rest.\n",
+        "| days | files | log MB | checkpoint MB | plan s | list s | RSS MB | open s | commit s | catch up s "
+        "| checkpoint s | RSS MB |",
+        "|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for r in sorted(results, key=lambda result: (result["files"], result["days"])):
         sizes = f"{r['days']:,} | {r['files']:,} | {r['commit_bytes'] / 1e6:.1f} | {r['checkpoint_bytes'] / 1e6:.1f}"
-        if "failed" in r:
-            lines.append(f"| {sizes} | {r['failed']} | | | | | | |")
-            continue
-        steps = ("open", "plan", "list", "commit", "catch_up", "checkpoint")
-        times = " | ".join(f"{r[name]:.2f} ({r[f'{name}_cpu']:.2f})" for name in steps)
-        lines.append(f"| {sizes} | {times} | {r['rss'] / 1e6:.0f} |")
+        cells = [sizes]
+        for part, steps in _LOG_STEPS.items():
+            if f"{part}_rss" in r:
+                cells += (f"{r[name]:.2f} ({r[f'{name}_cpu']:.2f})" for name in steps)
+                cells.append(f"{r[f'{part}_rss'] / 1e6:.0f}")
+            else:
+                cells += [r["failed"], *[""] * len(steps)]
+        lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 

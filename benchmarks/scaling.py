@@ -2,9 +2,10 @@
 
     python benchmarks/scaling.py --sizes 10x1,1000x1,1000x100,100000x1,100000x10
 
-Logs are simulated: files are added that do not exist, with the statistics that real ones have, and no row is read.
-Each size is measured in a process of its own, whose memory is told. DAYSxFILES are days of ten partitions, and files of
-each.
+Logs are simulated: files are added that do not exist, with the statistics that real ones have, and no row is read. Of
+more than 100,000 files the checkpoint of the first is written again with as many of each: delta-rs would need all
+memory to write it. Readers and writers are measured in processes of their own, whose memory is told. DAYSxFILES are
+days of ten partitions, and files of each.
 """
 
 from __future__ import annotations
@@ -32,10 +33,12 @@ PARTITIONS = 10
 AT_ONCE = 100_000
 "Files of one commit."
 FIRST = date(2000, 1, 1)
-SIZES = "10x1,1000x1,1000x20,100000x1,100000x5,100000x10"
+SIZES = "10x1,1000x1,1000x20,100000x1,100000x3,100000x10"
 LATEST = FIRST + timedelta(days=3)
-MEMORY = 20 << 30
+MEMORY = 20
+"Gigabytes that a process may have."
 PATIENCE = 240
+PARTS = ("reading", "writing")
 
 
 def schema() -> Any:
@@ -116,20 +119,70 @@ class Clock:
         return walls | {f"{name}_cpu": round(cpu, 4) for name, (_, cpu) in middle.items()}
 
 
-def measured(home: Path) -> dict[str, Any]:
-    """One process: open, plan, list, commit."""
-    from tailrace.lake.actions import add_action
-    from tailrace.lake.extents import partition_extents
-    from tailrace.lake.files import DataFile
-    from tailrace.lake.paths import Lake, data_path
-    from tailrace.lake.snapshot import snapshot
-    from tailrace.lake.table import open_table
+def multiplied(home: Path, times: int) -> None:
+    """The same table with so many files in the place of each, as a checkpoint tells them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    log = home / "data" / "default" / f"tp_table={TABLE}" / "_delta_log"
+    path = max(log.glob("*.checkpoint.parquet"))
+    larger = path.with_suffix(".larger")
+    source = pq.ParquetFile(path)
+    rows = 0
+    with pq.ParquetWriter(larger, source.schema_arrow, compression="none") as writer:
+        for batch in source.iter_batches(20_000):
+            adds = batch.column("add")
+            writer.write_batch(batch.filter(pc.invert(pc.is_valid(adds))), row_group_size=1 << 20)
+            batch = batch.filter(pc.is_valid(adds))
+            adds = batch.column("add")
+            rows += batch.num_rows * times
+            for number in range(times):
+                paths = pc.replace_substring(adds.field("path"), "-0.parquet", f"-{number}.parquet")
+                fields = [adds.type.field(place) for place in range(adds.type.num_fields)]
+                parts = [paths if field.name == "path" else adds.field(field.name) for field in fields]
+                entries = pa.StructArray.from_arrays(parts, fields=fields)
+                place = batch.schema.get_field_index("add")
+                writer.write_batch(batch.set_column(place, batch.schema.field(place), entries), row_group_size=1 << 20)
+    larger.rename(path)
+    last = json.loads((log / "_last_checkpoint").read_text())
+    known = {"size": rows + 2, "numOfAddFiles": rows, "sizeInBytes": path.stat().st_size}
+    (log / "_last_checkpoint").write_text(json.dumps(last | known))
+
+
+def measured(home: Path, part: str) -> dict[str, Any]:
+    """One process: what readers do, or what writers do."""
+    from tailrace.lake.paths import Lake
 
     lake, clock = Lake(home), Clock()
-    planned(lake)  # libraries are loaded
-    clock.time("open", lambda: open_table(lake.table_root(TABLE)))
+    if part == "reading":
+        read(lake, clock)
+    else:
+        written(lake, clock)
+    return {**clock.told(), f"{part}_rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
+
+
+def read(lake: Any, clock: Clock) -> None:
+    """Plan a query, and list partitions, as commands do that find nothing kept."""
+    from tailrace.lake.extents import partition_extents
+    from tailrace.lake.logged_files import logged_amounts
+    from tailrace.lake.snapshot import snapshot
+
     clock.time("plan", lambda: planned(lake))
-    clock.time("list", lambda: partition_extents(snapshot(lake, TABLE)))
+    if clock.taken["plan"][0][0] < 1:  # once more, when libraries are loaded
+        del clock.taken["plan"]
+        clock.time("plan", lambda: planned(lake))
+    clock.time("list", lambda: partition_extents(logged_amounts(lake, TABLE) or snapshot(lake, TABLE)))
+
+
+def written(lake: Any, clock: Clock) -> None:
+    """Open, commit."""
+    from tailrace.lake.actions import add_action
+    from tailrace.lake.files import DataFile
+    from tailrace.lake.paths import data_path
+    from tailrace.lake.table import open_table
+
+    clock.time("open", lambda: open_table(lake.table_root(TABLE)))
     delta = open_table(lake.table_root(TABLE))
     for number in range(5):
         path = f"{data_path('p0', 'default', LATEST)}/20240505000000000000abcdefabcd-9{number:07d}-1.parquet"
@@ -137,34 +190,34 @@ def measured(home: Path) -> dict[str, Any]:
         clock.time("commit", partial(committed, delta, [add_action(file, True)]))
         clock.time("catch_up", delta.update_incremental)
     clock.time("checkpoint", delta.create_checkpoint)
-    return {**clock.told(), "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}
 
 
 def planned(lake: Any) -> int:
     """The files of one day of one partition, as a query finds them."""
-    from tailrace.lake.arrow_listing import files_of
+    from tailrace.lake.arrow_listing import listing_of
+    from tailrace.lake.logged_files import logged_listing
     from tailrace.lake.snapshot import snapshot
     from tailrace.query.conditions import Condition
     from tailrace.query.prune import surviving
 
-    seen = snapshot(lake, TABLE)
+    seen = logged_listing(lake, TABLE) or listing_of(snapshot(lake, TABLE))
     wanted = [Condition("tp_partition", "=", ("p0",)), Condition("tp_date", "=", (LATEST,))]
-    return int(surviving(files_of(seen.files), [wanted]).num_rows)
+    return len(surviving(seen.files, [wanted]).paths)
 
 
-def in_process(home: Path) -> dict[str, Any]:
+def in_process(home: Path, part: str, memory: int) -> dict[str, Any]:
     """With a bound on its memory and time: beyond them it is told that it failed."""
 
     def bounded() -> None:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        resource.setrlimit(resource.RLIMIT_AS, (memory << 30, memory << 30))
 
-    command = [sys.executable, __file__, "--measure", str(home)]
+    command = [sys.executable, __file__, "--measure", str(home), "--part", part]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, preexec_fn=bounded)
     except subprocess.TimeoutExpired:
         return {"failed": f"not over after {PATIENCE} s"}
     if done.returncode:
-        return {"failed": (done.stderr.strip().splitlines() or ["killed"])[-1][:200]}
+        return {"failed": f"more than {memory} GB" if "memory allocation" in done.stderr else done.stderr[-200:]}
     return dict(json.loads(done.stdout))
 
 
@@ -181,10 +234,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default=SIZES, help="DAYSxFILES, separated by commas")
     parser.add_argument("--measure", type=Path, metavar="HOME", help=argparse.SUPPRESS)
+    parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
+    parser.add_argument("--memory", type=int, default=MEMORY, metavar="GB", help="that a process may have")
     parser.add_argument("--dry-run", action="store_true", help="print the figures and keep none")
     args = parser.parse_args()
     if args.measure:
-        print(json.dumps(measured(args.measure)))
+        print(json.dumps(measured(args.measure, args.part)))
         return
     results = []
     DATA.mkdir(exist_ok=True)
@@ -192,9 +247,15 @@ def main() -> None:
         days, files = map(int, size.split("x"))
         home = Path(tempfile.mkdtemp(dir=DATA))
         try:
-            seconds = grown(home, days, files)
+            times = files if days * files > AT_ONCE else 1
+            seconds = grown(home, days, files // times)
             one: dict[str, Any] = {"size": size, "days": days, "files": days * files, "grown": round(seconds, 1)}
-            one |= log_bytes(home) | in_process(home)
+            if times > 1:
+                multiplied(home, times)
+            one |= log_bytes(home)
+            one["commit_bytes"] *= times
+            for part in PARTS:
+                one |= in_process(home, part, args.memory)
         finally:
             with suppress(OSError):
                 shutil.rmtree(home)

@@ -65,6 +65,17 @@ def test_a_simulated_log_is_planned_and_listed_like_a_real_one(generate: ModuleT
     seen = snapshot(Lake(tmp_path), scaling.TABLE)
     assert sum(extent.files for extent in partition_extents(seen)) == 120
     assert len(scaling.stats(scaling.LATEST, 0)) > 1500, "as large as those of a collection"
-    told = scaling.measured(tmp_path)
-    assert {"open", "plan", "list", "commit", "catch_up", "checkpoint"} <= told.keys()
+    assert {"plan", "list", "reading_rss"} <= scaling.measured(tmp_path, "reading").keys()
+    assert {"open", "commit", "catch_up", "checkpoint"} <= scaling.measured(tmp_path, "writing").keys()
     assert scaling.log_bytes(tmp_path)["checkpoint_bytes"] > 0
+
+
+def test_a_simulated_log_is_multiplied(generate: ModuleType, tmp_path: Path) -> None:
+    import scaling
+    from tailrace.lake.paths import Lake
+    from tailrace.lake.snapshot import snapshot
+
+    scaling.grown(tmp_path, 40, 1)
+    scaling.multiplied(tmp_path, 5)
+    assert scaling.planned(Lake(tmp_path)) == 5
+    assert len(set(snapshot(Lake(tmp_path), scaling.TABLE).files.column("path").to_pylist())) == 200

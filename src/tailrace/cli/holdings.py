@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -22,10 +23,15 @@ if TYPE_CHECKING:
 class Holding:
     """One stored table as its Delta log tells it."""
 
-    snapshot: Snapshot | None
     total: Extent | None
     partitions: tuple[Extent, ...] = ()
     problem: LakeError | None = None
+    look: Callable[[], Snapshot | None] = lambda: None
+
+    @property
+    def snapshot(self) -> Snapshot | None:
+        """All that the log says of its files, which may have to be read for it; None: it cannot be."""
+        return self.look()
 
 
 def holdings(lake: Lake, wanted: Iterable[str] | None = None) -> dict[str, Holding]:
@@ -58,12 +64,22 @@ def partition_names(lake: Lake, held: Mapping[str, Holding]) -> set[str]:
 def _holding(lake: Lake, name: str) -> Holding:
     from tailrace.lake.extents import partition_extents, table_extent
     from tailrace.lake.snapshot import snapshot
+    from tailrace.lake.stored import large_checkpoint
 
     try:
-        seen = snapshot(lake, name)
+        amounts = None if large_checkpoint(lake.table_root(name)) is None else _amounts(lake, name)
+        seen = amounts or snapshot(lake, name)
     except LakeError as error:
-        return Holding(None, None, (), error)
-    return Holding(seen, table_extent(seen), tuple(partition_extents(seen)))
+        return Holding(None, (), error)
+    look = partial(snapshot, lake, name) if amounts else lambda: seen
+    return Holding(table_extent(seen), tuple(partition_extents(seen)), None, look)
+
+
+def _amounts(lake: Lake, name: str) -> Snapshot | None:
+    """Of a table of very many files."""
+    from tailrace.lake.logged_files import logged_amounts
+
+    return logged_amounts(lake, name)
 
 
 def amounts(extent: Extent | None) -> Row:

@@ -59,13 +59,16 @@ class ArrowSource:
     def kinds(self) -> Mapping[str, str]:
         # Of a column `a.b` and a field `b` of a column `a` nobody could tell whose bounds are meant.
         single = [name for name, times in Counter(self.table.column_names).items() if times == 1]
-        found = ((name, _kind(self.table.schema.field(name).type)) for name in single if _is_read(name))
+        found = ((name, kind_of(self.table.schema.field(name).type)) for name in single if _is_read(name))
         return {name: kind for name, kind in found if kind is not None}
 
     def read(self, column: str) -> Sequence[Any]:
         kind = self.kinds[column]
         values: list[Any] = _plain(self.table.column(column), kind).to_pylist()
         return revived(values, kind)
+
+    def some(self, column: str, places: Sequence[int]) -> None:
+        return None
 
 
 def revived(values: Sequence[Any], kind: str) -> Sequence[Any]:
@@ -100,10 +103,10 @@ def _is_read(name: str) -> bool:
     return name in _READ or name.startswith(_BOUNDS)
 
 
-def _kind(type: pa.DataType) -> str | None:
+def kind_of(type: pa.DataType) -> str | None:
     """None for what is compared with nothing."""
     if pt.is_dictionary(type):
-        return _kind(type.value_type)
+        return kind_of(type.value_type)
     if pt.is_string(type) or pt.is_large_string(type) or pt.is_string_view(type):
         return TEXT
     if pt.is_integer(type):

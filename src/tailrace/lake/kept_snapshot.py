@@ -17,7 +17,7 @@ from tailrace.lake.kept import NUMBERS, REALS, Kept, Part, Texts, keep, place_of
 from tailrace.lake.listing import BOOLEAN, DECIMAL, REAL, REAL32, TEXT, Columns, Files, Listing, Shape
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
-from tailrace.lake.stored import LOG
+from tailrace.lake.stored import LOG, large_checkpoint
 
 KEEP_FROM = 8
 "Files: what reads the log takes as long to load as the log of a thousand files to read."
@@ -36,7 +36,16 @@ def kept_snapshot(lake: Lake, table: str) -> Listing:
         return _read(lake, table)
     newest = _newest(root)
     found = None if newest is None else _load(newest, table, root)
-    return found or _read(lake, table, keeping=True)
+    return found or _logged(lake, table) or _read(lake, table, keeping=True)
+
+
+def _logged(lake: Lake, table: str) -> Listing | None:
+    """Of a table of very many files nothing is kept: as much as a question needs is read from the log each time."""
+    if large_checkpoint(lake.table_root(table)) is None:
+        return None
+    from tailrace.lake.logged_files import logged_listing
+
+    return logged_listing(lake, table)
 
 
 def _read(lake: Lake, table: str, *, keeping: bool = False) -> Listing:
@@ -87,6 +96,9 @@ class KeptSource:
         if len(values) != self.count:
             raise self.kept.damaged()
         return values
+
+    def some(self, column: str, places: Sequence[int]) -> None:
+        return None
 
     def _values(self, column: str, kind: str) -> Sequence[Any]:
         values: Sequence[Any]

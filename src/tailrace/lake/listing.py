@@ -65,6 +65,10 @@ class Source(Protocol):
         """All its values, None where there is none."""
         ...
 
+    def some(self, column: str, places: Sequence[int]) -> Sequence[Any] | None:
+        """Those at these places, where the others need not be unpacked for it; None: `read` has them all."""
+        ...
+
 
 class Files:
     """One row per file: `path` (under the table's root), `size`, `rows`, `tp_partition`, `tp_index`, `tp_date`, and
@@ -77,6 +81,8 @@ class Files:
         self.places = range(source.count) if places is None else places
         "Rows of the source that are meant."
         self._known = {} if known is None else known
+        self._own: dict[str, Sequence[Any]] = {}
+        "Of these files alone."
 
     @property
     def num_rows(self) -> int:
@@ -90,7 +96,12 @@ class Files:
         """Its values; days and times are numbers."""
         if not self.places:
             return []  # where there never was a file, columns have no kind either
+        if name in self._own:
+            return self._own[name]
         if name not in self._known:
+            some = None if isinstance(self.places, range) else self.source.some(name, self.places)
+            if some is not None:
+                return self._own.setdefault(name, some)
             self._known[name] = self.source.read(name)
         whole = self._known[name]
         return whole if isinstance(self.places, range) else [whole[place] for place in self.places]

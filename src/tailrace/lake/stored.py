@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 
 from tailrace.lake.paths import Lake, decode_value
 from tailrace.lake.place import Place
 
 LOG = "_delta_log"
+MANY = 100_000
+"Files of a table from which on its log is not unpacked as a whole to read it."
 
 
 def tables(lake: Lake) -> list[str]:
@@ -30,3 +33,13 @@ def exists(root: Place) -> bool:
         return (root / LOG).holds(".json")
     except PermissionError:
         return True
+
+
+def large_checkpoint(root: Place) -> int | None:
+    """The version of the last checkpoint of a table on disk, where it is one file that names very many."""
+    with suppress(OSError, ValueError, LookupError, TypeError):
+        if root.is_local:
+            last = json.loads((root / LOG).read("_last_checkpoint"))
+            if last.get("numOfAddFiles", last["size"]) > MANY and not last.get("parts"):
+                return int(last["version"])
+    return None

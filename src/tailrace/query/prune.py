@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from math import isinf
@@ -39,12 +39,20 @@ def matching(files: Files, column: str, patterns: Sequence[str], folded: bool = 
     return files.take([place for place, value in enumerate(values) if value in kept])
 
 
-def _needed(files: Files, scan: Iterable[Condition]) -> Sequence[int]:
+def _needed(files: Files, scan: Sequence[Condition]) -> Sequence[int]:
     """Places of files that may hold a row for which all conditions are true."""
     places: Sequence[int] = range(files.num_rows)
-    for condition in scan:
+    for condition in (each for each in scan if each.column in _BY_DIRECTORY):
         places = _left(files, places, condition)
-    return places
+    others = [condition for condition in scan if condition.column not in _BY_DIRECTORY]
+    if not others:
+        return places
+    # What is known of the rows may have to be unpacked: only of files that are left.
+    left = files if isinstance(places, range) else files.take(places)
+    among: Sequence[int] = range(left.num_rows)
+    for condition in others:
+        among = _left(left, among, condition)
+    return [places[number] for number in among]
 
 
 def _left(files: Files, places: Sequence[int], condition: Condition) -> Sequence[int]:
