@@ -61,7 +61,7 @@ def command(
     served = _read(context)
     spool = spool_of(context)
     if part == "listeners":
-        _listen(context, served, spool, most)
+        _listen(context, served, spool, most, drain=drain)
     elif part == "driver":
         sys.exit(_drive(context, served, spool, engine, drain=drain))
     else:
@@ -146,12 +146,16 @@ def _supervise(patience: float) -> int:
     return Supervisor([sys.executable, "-m", "tailrace.cli.main", *sys.argv[1:]], patience, _say).run()
 
 
-def _listen(context: Context, served: Served, spool: Path, most: int) -> None:
+def _listen(context: Context, served: Served, spool: Path, most: int, *, drain: bool) -> None:
     import asyncio
 
     from tailrace.cli.serve_again import ListenersAgain
     from tailrace.streams.listening import Listening
-    from tailrace.streams.spool import SpoolLimits
+    from tailrace.streams.spool import Spool, SpoolLimits
+
+    if drain:
+        Spool(spool).close()
+        return
 
     async def run() -> None:
         stop = asyncio.Event()

@@ -126,7 +126,8 @@ class Views:
             self._make(key, table, pruned.get(key))
         self.read = tuple(wanted)
         unseen = self._make_listed({key: table for key, table in listed.items() if key not in wanted})
-        self.beside.make(self.connection, beside, lambda columns: self._asked(statement, columns))
+        tells = statement.selects and not self.indirect
+        self.beside.make(self.connection, beside, lambda columns: self._scans(statement, columns) if tells else None)
         self.made |= wanted
         self.narrowed = {
             **{key: table for key, table in self.narrowed.items() if key not in wanted},
@@ -213,10 +214,6 @@ class Views:
             return tables
         scanned = self._scans(statement, {key: self.tables.columns(table) for key, table in wanted.items()})
         return {wanted[key] for key, some in (scanned or {}).items() if some} or tables
-
-    def _asked(self, statement: Statement, columns: Mapping[Key, Columns]) -> Scans | None:
-        """Scans of tables beside the lake, where the statement's plan tells all that it reads."""
-        return self._scans(statement, columns) if statement.selects and not self.indirect else None
 
     def _scans(self, statement: Statement, columns: Mapping[Key, Columns]) -> Scans | None:
         ((path,),) = self.connection.execute("SELECT current_setting('search_path')").fetchall()

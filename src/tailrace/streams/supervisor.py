@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 LISTENERS, DRIVER = "listeners", "driver"
 DRAIN = "--drain"
-"Publishes what there is, and ends."
+"Closes or publishes what there is, and ends."
 AGAIN = 75
 "Exit code of a part that has done what it had to do, and wants to be begun with another configuration."
 _ABSENT = -1
@@ -75,9 +75,9 @@ class Part:
         return None
 
     def wait(self, seconds: float) -> int:
-        """Its exit code, below zero where it was not there; one that takes too long is killed.
+        """Its exit code, below zero where it was not there to the end; one that takes too long is killed.
 
-        The spool holds what it has not done.
+        The spool holds what a driver has not done.
         """
         if self.process is None:
             return 0 if self.is_over else _ABSENT
@@ -87,7 +87,7 @@ class Part:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            return 0
+            return 0 if self.name == DRIVER else _ABSENT
 
 
 class Supervisor:
@@ -132,8 +132,9 @@ class Supervisor:
         for part in reversed(self.parts):
             part.send(signal.SIGTERM)
             code = part.wait(self.patience)
-            if part.name == DRIVER and code < 0:
-                # It had died, or was not far enough to know the signal: what waits is published all the same.
+            if code < 0:
+                # It had died, or was not far enough to know the signal: the segment that listeners left open is closed,
+                # and what waits is published all the same.
                 part.start(DRAIN)
                 code = part.wait(self.patience)
             codes.append(code)

@@ -128,10 +128,10 @@ def cut(data: bytes, *, at_end: bool = False) -> tuple[list[bytes], bytes]:
         if message:
             found.append(message)
         at = end
-    rest = data[at:]
-    if at_end and rest.strip():
-        return [*found, rest.rstrip(b"\r\n\0")], b""
-    return found, rest
+    if not at_end:
+        return found, data[at:]
+    last = data[at:].rstrip(b"\r\n\0")
+    return [*found, last] if last.strip() else found, b""
 
 
 def _counted(data: bytes, at: int) -> tuple[int, int] | None:

@@ -277,6 +277,13 @@ def test_messages_are_cut_the_same_in_any_pieces(messages, data):
     assert rest == b""
 
 
+@pytest.mark.parametrize("rest", [b"", b" ", b"\0", b"\r\n", b" \0", b"\n\0\0"])
+def test_an_end_that_says_nothing_is_no_message(rest: bytes) -> None:
+    assert cut(b"<13>a\n<13>b" + rest, at_end=True) == ([b"<13>a", b"<13>b" + rest.rstrip(b"\r\n\0")], b"")
+    assert cut(b"<13>a\n" + rest, at_end=True)[1] == b""
+    assert cut(rest, at_end=True) == ([], b"")
+
+
 class Writer:
     """The other half of a connection to somebody, or to nobody any more."""
 

@@ -76,9 +76,20 @@ def test_one_that_finds_a_wrong_configuration_later_waits_until_it_is_mended():
     assert not sound.is_over
 
 
-def test_what_waits_is_published_though_the_driver_is_away(tmp_path):
-    """It had died when the end came, and was not begun again yet."""
+def test_what_waits_is_published_though_both_parts_are_away(tmp_path):
+    """They had died when the end came, and were not begun again yet."""
     told = tmp_path / "told"
-    program = f"import sys; open({str(told)!r}, 'a').write(' '.join(sys.argv[1:]))"
+    program = f"import sys; open({str(told)!r}, 'a').write(' '.join(sys.argv[1:]) + chr(10))"
     assert Supervisor([sys.executable, "-c", program], 30.0, print)._end() == 0
-    assert told.read_text() == "--part driver --drain"
+    assert told.read_text().splitlines() == ["--part listeners --drain", "--part driver --drain"]
+
+
+def test_listeners_that_take_too_long_leave_no_segment_open(tmp_path):
+    told = tmp_path / "told"
+    program = f"import sys, time; open({str(told)!r}, 'a').write(' '.join(sys.argv[1:]) + chr(10)); "
+    slow = Supervisor([sys.executable, "-c", program + "'--drain' in sys.argv or time.sleep(60)"], 2.0, print)
+    for one in slow.parts:
+        one.send = lambda number: None  # both are deaf
+        one.start()
+    assert slow._end() == 0
+    assert sorted(told.read_text().splitlines()) == ["--part driver", "--part listeners", "--part listeners --drain"]
