@@ -25,6 +25,8 @@ from tailrace.streams.tree import expire, files
 _POLL = 0.1
 _UPKEEP = 60.0
 "Seconds between looks for files to seal or to delete."
+_SEALING = 5.0
+"Seconds of sorting at the end: the rest is sorted when `serve` is begun again."
 _RETRY = 5.0
 "Seconds before a sink that failed as a whole tries again."
 _FAILURES = (OSError, pa.ArrowException, TailraceError)
@@ -90,7 +92,7 @@ class SinkDriver:
         moment = int(time.time() * 1000)
         is_due = now - self._upkept > _UPKEEP
         if everything:
-            self.publisher.seal(moment)
+            self.publisher.seal(moment, _SEALING)
         else:
             self.publisher.seal_aside(moment, begin=is_due)
         if is_due or everything:

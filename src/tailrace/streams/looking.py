@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
@@ -33,6 +34,8 @@ _WORTH = 10_000
 "Waiting rows from which it pays to find out which of them matter."
 _MANY = 8
 "Files from which it does."
+_HELD = 256
+"Files that are held open though no rows wait for them."
 _GROUP = 122_880
 _HANDLES = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path("/dev/fd")
 "What is open, by numbers: a name that leads to the same file whatever becomes of its own."
@@ -76,7 +79,7 @@ def look(options: SinkOptions, kind: str, needed: Needed = lambda bounds: True) 
             waiting += rest
         if waiting:
             paths.append(_written(held, schema(kind, options.workspace_id_type, options.data_format), waiting))
-        paths += _published(options, kind, {part.key for part in waiting}, needed)
+        paths += _published(held, options, kind, {part.key for part in waiting}, needed)
         return Look(tuple(paths), held.pop_all())
 
 
@@ -177,11 +180,23 @@ def _fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=wanted)
 
 
-def _published(options: SinkOptions, kind: str, covered: set[FileKey], needed: Needed) -> list[str]:
-    """All other files, which have no rows that wait, or none that matter."""
+def _published(
+    held: ExitStack, options: SinkOptions, kind: str, covered: set[FileKey], needed: Needed
+) -> Iterator[str]:
+    """All other files, which have no rows that wait, or none that matter.
+
+    DuckDB opens a file once for its footer and again for its rows: those that may be renewed meanwhile are held, too,
+    up to a number.
+    """
     found = [key for key in files(options) if key.kind == kind and key not in covered]
     if len(found) >= _MANY:
         tenants = {key.workspace for key in found}
         chosen = {one for one in tenants if needed({"workspace_id": (one, one)})}
         found = [key for key in found if key.workspace in chosen]
-    return [str(key.path(options)) for key in found]
+    over = time.time() * 1000 - options.max_lateness.total_seconds() * 1000 - options.period
+    newest = sorted((key for key in found if key.period > over), key=lambda key: key.period, reverse=True)[:_HELD]
+    changing = set(newest)
+    for key in found:
+        path = key.path(options)
+        file = _opened(path) if key in changing else None
+        yield str(path) if file is None else str(_HANDLES / str(held.enter_context(file).fileno()))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +23,8 @@ from tailrace.streams.sink_options import SinkOptions
 COPIED = 64 << 20
 "Bytes a second that renewing may cost; a file that is sorted anew costs eight times its size."
 _RESORTED = 8
+SORTED = 10 << 20
+"Bytes of a file that are sorted in a second, about."
 _FAILURES = (OSError, pa.ArrowException, SinkError)
 _AT_ONCE = 2_000_000
 "Rows that are taken from runs for one renewal."
@@ -142,15 +146,20 @@ class Publisher:
         self.counts["bytes_written"] += new.size - old.size
         self.counts["files_created"] += not old.exists
 
-    def seal(self, now: int) -> int:
-        """Sorts the files whose time is over and late rows too; their number. None while some are being sorted."""
-        sealed = 0
+    def seal(self, now: int, seconds: float = inf) -> int:
+        """Sorts the files whose time is over and late rows too; their number. None while some are being sorted.
+
+        None is begun after so many seconds, nor is one that would take much longer.
+        """
+        sealed, deadline = 0, time.monotonic() + seconds
         if self._sealing is not None:
             if self._sealing.is_alive():  # who ends does not wait for it: it is done anew at the next beginning
                 self.end_sealing()
                 return 0
             sealed, self._sealing = self._conclude(self._sealing), None
         for key, old in self._over(now):
+            if time.monotonic() > deadline or old.size > seconds * SORTED:
+                continue
             sealing = Sealing(self.writer, [(key, old)], self._temporary)
             sealing.run()
             sealed += self._conclude(sealing)

@@ -37,7 +37,7 @@ class Transform(Protocol):
 
     @property
     def keeps_secrets(self) -> bool:
-        """May what it failed at be shown to nobody?"""
+        """May what it, or one before it, failed at be shown to nobody?"""
         ...
 
     def apply(self, kind: str, rows: pa.Table) -> Changed: ...
@@ -81,16 +81,20 @@ def transform(chain: Sequence[Transform], kind: str, rows: pa.Table, memory: Pat
     if not chain or not rows.num_rows:
         return Transformed(rows)
     found = Transformed(_with_documents(rows))
-    for one in chain:
+    for place, one in enumerate(chain):
         parts: list[pa.Table] = []
+        # Of a row that was not redacted yet nothing is shown either.
+        hides = any(other.keeps_secrets for other in chain[place:])
         if memory is not None and isinstance(one, Remembering):
             one = one.remembering(memory)
-        _bisect(one, kind, found.rows, parts.append, found)
+        _bisect(one, kind, found.rows, parts.append, found, hides=hides)
         found.rows = pa.concat_tables(parts) if parts else found.rows.slice(0, 0)
     return found
 
 
-def _bisect(one: Transform, kind: str, rows: pa.Table, keep: Callable[[pa.Table], None], found: Transformed) -> None:
+def _bisect(
+    one: Transform, kind: str, rows: pa.Table, keep: Callable[[pa.Table], None], found: Transformed, *, hides: bool
+) -> None:
     """A row that it fails at is found by halves."""
     if not rows.num_rows:
         return
@@ -100,19 +104,19 @@ def _bisect(one: Transform, kind: str, rows: pa.Table, keep: Callable[[pa.Table]
         raise
     except Exception as error:
         if rows.num_rows == 1:
-            found.failed.append(_failed(one, rows, error))
+            found.failed.append(_failed(one, rows, error, hides))
             return
         half = rows.num_rows // 2
-        _bisect(one, kind, rows.slice(0, half), keep, found)
-        _bisect(one, kind, rows.slice(half), keep, found)
+        _bisect(one, kind, rows.slice(0, half), keep, found, hides=hides)
+        _bisect(one, kind, rows.slice(half), keep, found, hides=hides)
         return
     found.dropped += changed.dropped
     keep(changed.rows)
 
 
-def _failed(one: Transform, rows: pa.Table, error: Exception) -> pa.Table:
+def _failed(one: Transform, rows: pa.Table, error: Exception, hides: bool) -> pa.Table:
     reason = f"transform: {one.name}: {type(error).__name__}"
-    if one.keeps_secrets:  # what could not be redacted is not shown elsewhere
+    if hides:  # what could not be redacted is not shown elsewhere
         for name in ("payload", "document", *TEXTS):
             if name in rows.column_names:
                 rows = set_column(rows, name, pa.array([b""]).cast(rows.schema.field(name).type))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -179,6 +180,21 @@ def test_published_between_a_look_and_its_reading(sink: Sink, tmp_path: Path) ->
     assert sorted(rows) == wanted(0, 1)
     found.close()
     assert not any(Path(path).exists() for path in found.paths)
+
+
+def test_a_file_that_may_be_renewed_is_held_though_nothing_waits(sink: Sink, engine: Engine) -> None:
+    """DuckDB opens it twice."""
+    now = int(time.time() * 1000)
+    sink.events(fw.event(1, timestamp=now), at=now)
+    sink.events(fw.event(2))  # years ago
+    found = look(sink.options, EVENTS)
+    old = str(sink.options.path / TODAY / "events.parquet")
+    assert old in found.paths
+    (held,) = set(found.paths) - {old}
+    waits(sink, 3, at=now)
+    sink.publisher.publish(10, everything=True)
+    assert pq.ParquetFile(held).read()["event_name"].to_pylist() == ["page_view_1"]
+    assert names(engine) == wanted(1, 2, 3)
 
 
 def test_a_run_that_somebody_deleted_is_told(sink: Sink) -> None:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from livesink import DAY, NOW, Sink, day, frames
 
-from tailrace.streams import sink_files
+from tailrace.streams import publish, sink_files
 from tailrace.streams.kinds import schema
 from tailrace.streams.tree import files
 
@@ -135,6 +135,17 @@ def test_large_files_get_more_row_groups_and_are_sorted_in_the_end(tmp_path, mon
     assert pq.ParquetFile(path).schema_arrow.remove_metadata() == schema("events")
     sink.publisher.look_for_files(files(sink.options))
     assert sink.publisher.seal(NOW + 30 * DAY) == 0
+
+
+def test_sorting_at_the_end_is_brief(tmp_path, monkeypatch):
+    sink = Sink(tmp_path)
+    for tenant in (1, 2, 3):
+        sink.events(*(fw.event(n) for n in range(100 * tenant)), workspace=tenant)
+    sizes = sorted(state.size for state in sink.publisher._states.values())
+    monkeypatch.setattr(publish, "SORTED", sizes[1])
+    assert sink.publisher.seal(NOW + 30 * DAY, seconds=0) == 0
+    assert sink.publisher.seal(NOW + 30 * DAY, seconds=1) == 2
+    assert sink.publisher.seal(NOW + 30 * DAY) == 1
 
 
 def _sorted_slowly(monkeypatch):

@@ -11,6 +11,7 @@ from livesink import NOW, TODAY, Sink, chain, frames, lines
 from tailrace.core.errors import ConfigError
 from tailrace.streams import records
 from tailrace.streams.driver import SinkDriver
+from tailrace.streams.patterns import Pattern
 from tailrace.streams.redaction import PATTERNS, Redact
 
 LINES = b"\n".join(
@@ -146,6 +147,19 @@ def test_a_row_that_cannot_be_redacted_shows_none_of_its_texts(tmp_path, monkeyp
     (row,) = sink.quarantined()
     assert "x.org" not in str(row)
     assert row["reason"] == "transform: redact: ValueError"
+
+
+def test_a_row_that_fails_before_it_is_redacted_shows_none_of_its_texts_either(tmp_path, monkeypatch):
+    given = 'transform "pattern" {\nfield = "a"\n}', 'transform "redact" {\npatterns = ["email"]\n}'
+    monkeypatch.setattr(Pattern, "apply", _fails)
+    for number, order in enumerate((given, given[::-1])):
+        sink = Sink(tmp_path / str(number), transforms=chain("\n".join(order)))
+        sink.send(frames(fw.events([fw.event(name="ann@x.org", payload=b'{"a":"bob@x.org"}')])))
+        (row,) = sink.quarantined()
+        # What was redacted before is shown, with what is wrong.
+        assert row["reason"] == "transform: pattern: ValueError" + (": ann@x.org" if number else "")
+        assert "bob@x.org" not in str(row)
+        assert ("[REDACTED]" in str(row)) == bool(number)
 
 
 def _fails(*_: object) -> None:
