@@ -80,9 +80,11 @@ class Engine:
     ) -> None:
         self.limits = limits or Limits()
         self.connection = opened()
-        self.tables = Tables(lake, declared, scope or Scope(), tiers)
-        self.views = Views(self.connection, self.tables, schemas, LocalFiles(lake, announce))
-        self.permission = Permission(self.limits, lake)
+        self.tables = tables = Tables(lake, declared, scope or Scope(), tiers)
+        self.views = views = Views(self.connection, tables, schemas, LocalFiles(lake, announce))
+        # Of the engine itself it must not know: what is attached is let go with the engine, at once.
+        names = lambda: (*tables.names, *views.known)  # noqa: E731
+        self.permission = Permission(self.limits, lake, self.connection, names)
         self.has_networks = False
         if self.limits.sandboxed:
             self.views.planner = planner(self.tables.scope.schema, self.limits)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,8 @@ from tailrace.query.path_spellings import path_of, paths_in
 from tailrace.query.tokens import Token, tokens
 
 if TYPE_CHECKING:
+    import duckdb
+
     from tailrace.lake.paths import Lake
 
 _LOOKS = frozenset({"SELECT", "MULTI"})
@@ -51,16 +53,24 @@ _DIRECTORIES = frozenset({"temp_directory", "secret_directory", "home_directory"
 _ATTACH = frozenset({"attach", "database", "if", "not", "exists", "or", "replace"})
 _SETTINGS = frozenset({"SET", "PRAGMA", "CALL"})
 _WILD = frozenset("*?[")
+_UNBOUND = "without --sandbox it may run"
 _LOGGING = "enable_logging"
 "A function that changes settings, wherever it is called."
 
 
 class Permission:
-    """Of the statements of one engine. Nothing of the lake is ever written, whatever may be."""
+    """Of the statements of one engine. Nothing of the lake is ever written, whatever may be.
 
-    def __init__(self, limits: Limits, lake: Lake) -> None:
+    `connection` tells what a statement is to DuckDB, `names` how tables and schemas are called.
+    """
+
+    def __init__(
+        self, limits: Limits, lake: Lake, connection: duckdb.DuckDBPyConnection, names: Callable[[], Iterable[str]]
+    ) -> None:
         self.limits = limits
         self.lake = lake
+        self.connection = connection
+        self.names = names
         self.writable = [os.path.realpath(os.path.expanduser(path)) for path in limits.writable]
 
     @cached_property
@@ -76,6 +86,7 @@ class Permission:
             kind = _kind(found)
         if self.limits.sandboxed:
             self._require_looks(found, kind)
+            self._require_known(text.encode()[found[0].start :].decode() if found else "")
             return
         for target in _copied_to(found):
             self._require_writable(target)
@@ -100,7 +111,7 @@ class Permission:
     # A sandbox
 
     def _require_looks(self, found: Sequence[Token], kind: str) -> None:
-        hint = "without --sandbox it may run"
+        hint = _UNBOUND
         if kind not in _LOOKS:
             raise _refused(f"a sandbox only looks at tables: no {_first(found)}", hint)
         for before, token, after in _triples(found):
@@ -116,6 +127,15 @@ class Permission:
         # DuckDB may open the lake's files, and would by their paths too: rows that options leave out are in them.
         if any(map(self._is_kept, paths_in(found))):
             raise _refused("a sandbox looks at tables by their names, not at the lake's files", hint)
+
+    def _require_known(self, text: str) -> None:
+        """As DuckDB's parser has it, however it is spelled."""
+        from tailrace.query.parsed import objection
+
+        names = {name.lower() for name in self.names()}
+        why = objection(self.connection, text, lambda name: name.lower() in names)
+        if why is not None:
+            raise _refused(f"a sandbox only looks at tables: {why}", _UNBOUND)
 
     # Elsewhere
 
