@@ -22,7 +22,7 @@ from tailrace.core.registry import find_table, table_names
 from tailrace.formats import decoder
 from tailrace.formats.base import Batch
 from tailrace.formats.stream import open_streams
-from tailrace.testing.golden import computed
+from tailrace.testing.golden import computed, extras_of
 
 GOLDEN = Path(__file__).resolve().parents[1] / "tests" / "golden"
 DOCUMENT = 500
@@ -88,7 +88,7 @@ def good(table: Table) -> tuple[bytes, list[bytes]]:
     first = len(data)
     for _, stream in open_streams(io.BytesIO(data), ""):
         for batch in decoder(table, table.format).decode(stream):
-            extras = batch.extra.to_pylist() if batch.extra is not None else [None] * batch.rows
+            extras = extras_of(table, batch)
             kept = [number for number, extra in enumerate(extras) if "tp_misfit" not in (extra or "")]
             records += [batch.raw(number).rstrip(b"\r\n") for number in kept]
             first = min([first, *batch.positions.tolist(), *(bad.position for bad in batch.bad)])

@@ -248,13 +248,13 @@ def source_keys(table: Table) -> tuple[str, ...]:
     names: dict[str, None] = {}
     for column in table.columns:
         if column.sql is not None:
-            names.update(dict.fromkeys(_names_in(column.sql)))
+            names.update(dict.fromkeys(names_in(column.sql)))
     return tuple(name for name in names if name not in stored)
 
 
 @cache
-def _names_in(expression: str) -> tuple[str, ...]:
-    """Asked once: DuckDB takes a millisecond for a long one, and structs are made anew for what is learned."""
+def names_in(expression: str) -> tuple[str, ...]:
+    """Names of columns. Asked once: DuckDB takes a millisecond for a long one, and structs are made again and again."""
     asked = con().execute("select json_serialize_sql(cast($query as varchar))", {"query": f"select {expression}"})
     return tuple(_column_names(json.loads(asked.fetchall()[0][0])))
 

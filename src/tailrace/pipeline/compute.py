@@ -6,6 +6,7 @@ The expressions are DuckDB's, run by DuckDB on the Arrow batch, so they mean wha
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ from tailrace.core import TP_COLUMNS, Column, Struct
 from tailrace.core.arrow import arrow_type
 from tailrace.lake.words import words_of
 from tailrace.pipeline.lists import coded
+from tailrace.pipeline.misfits import Misfits, attempts, misfits
 from tailrace.pipeline.questions import ROW, Given, Question, given, run
 
 
@@ -27,6 +29,15 @@ def duck_type(type: str | Struct) -> str:
     if type.endswith("[]"):
         return duck_type(type[:-2]) + "[]"
     return "VARCHAR" if arrow_type(type) == pa.string() else type
+
+
+class Computed(NamedTuple):
+    """What is to be told of rows whose columns were computed."""
+
+    refused: dict[int, str]
+    "Rows on which an expression raises, with the reason."
+    misfits: Misfits
+    "What was read by expressions that gave nothing, because it did not fit."
 
 
 class Computer:
@@ -50,20 +61,22 @@ class Computer:
         "What the computed columns may read: names and, where no row has the field, its type."
         asked = {name: f"TRY_CAST(({sql}\n) AS {kind})" for name, (sql, kind) in self.expressions.items()}
         self.computed = Question(asked, "transform")
+        self.attempts = attempts(declared, self.expressions)
         self.filter = filter
         self.kept = Question({"keep": f"({filter}\n)::BOOLEAN"}, what)
         self.sql = list(common)
         self.heard: set[str] = set()
         "Names that a row has had so far."
 
-    def compute(self, columns: dict[str, pa.Array], rows: int) -> dict[int, str]:
-        """Adds the computed columns; gives the rows on which an expression raises, with the reason."""
+    def compute(self, columns: dict[str, pa.Array], rows: int) -> Computed:
+        """Adds the computed columns."""
         # A computed column may bear the name of the field it is made from: here the name means the field.
         given = self._given(_by_name(columns, self.fields, rows), rows)
         result, refused = self.computed.answers(given)
         for name in self.expressions:
             columns[name] = result[name].combine_chunks().cast(self.types[name])
-        return refused
+        found = misfits(self.attempts, given, result)
+        return Computed(refused, {row: values for row, values in found.items() if row not in refused})
 
     def wanted(self, columns: Mapping[str, pa.Array], rows: int) -> tuple[npt.NDArray[np.bool_], dict[int, str]]:
         """Which rows pass the filter (null counts as no), and those on which it raises, with the reason."""

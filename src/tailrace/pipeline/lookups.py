@@ -21,7 +21,7 @@ def at_once(select: str) -> tuple[str, str]:
     Those columns stand behind a comma, to be added to a list. Documents are looked into on every row, whether or not
     the given query would have done so.
     """
-    tree = _parsed(select)
+    tree = parsed(select)
     lookups = list(_lookups(tree["statements"][0]["node"]["select_list"])) if not tree["error"] else []
     paths: dict[str, dict[str, int]] = {}
     for lookup in lookups:
@@ -38,12 +38,12 @@ def at_once(select: str) -> tuple[str, str]:
         for document, found in several.items()
     ]
     for lookup, element in zip(
-        chosen, _parsed(f"SELECT {', '.join(read)}")["statements"][0]["node"]["select_list"], strict=True
+        chosen, parsed(f"SELECT {', '.join(read)}")["statements"][0]["node"]["select_list"], strict=True
     ):
         alias = lookup["alias"]
         lookup.clear()
         lookup.update(element, alias=alias)
-    return _written(tree), "".join(columns)
+    return written(tree), "".join(columns)
 
 
 def _lookups(nodes: list[Node]) -> Iterator[Node]:
@@ -100,22 +100,24 @@ def _placeless(value: Any) -> Any:
     return [_placeless(inner) for inner in value] if isinstance(value, list) else value
 
 
-def _parsed(select: str) -> Node:
+def parsed(select: str) -> Node:
+    """A query as DuckDB's tree of it."""
     (row,) = con().execute("SELECT json_serialize_sql(cast($query as varchar))", {"query": select}).fetchall()
     tree: Node = json.loads(row[0])
     return tree
 
 
-def _written(tree: Node) -> str:
+def written(tree: Node) -> str:
+    """The query of such a tree."""
     (row,) = con().execute("SELECT json_deserialize_sql(cast($tree as json))", {"tree": json.dumps(tree)}).fetchall()
     return str(row[0])
 
 
 def _text(expression: Node) -> str:
     """An expression in SQL."""
-    tree = _parsed("SELECT 1")
+    tree = parsed("SELECT 1")
     tree["statements"][0]["node"]["select_list"] = [expression]
-    return _written(tree).removeprefix("SELECT ")
+    return written(tree).removeprefix("SELECT ")
 
 
 def _quoted(text: str) -> str:

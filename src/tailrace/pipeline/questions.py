@@ -64,14 +64,14 @@ class Question:
             return self.answers(given) if lookups else self._where_fine(given)
 
     def _where_fine(self, given: Given) -> tuple[pa.Table, dict[int, str]]:
-        fine = self._fine(given)
+        fine = self.fine(given)
         answered = run(self._select, given.only(fine)).take(pa.array(np.cumsum(fine) - 1, mask=~fine))
         failing = np.flatnonzero(~fine).tolist()
-        reasons = [f"{self._what}: {self._complaint(given.only(slice(n, n + 1)))}" for n in failing[:REASONS]]
+        reasons = [f"{self._what}: {self.complaint(given.only(slice(n, n + 1)))}" for n in failing[:REASONS]]
         reasons += [f"{self._what}: an expression raises"] * (len(failing) - len(reasons))
         return answered, dict(zip(failing, reasons, strict=True))
 
-    def _fine(self, given: Given) -> npt.NDArray[np.bool_]:
+    def fine(self, given: Given) -> npt.NDArray[np.bool_]:
         """Rows on which nothing raises: TRY makes a null of an error, and `IS NULL` never is one."""
         tried = " AND ".join(f"TRY(({sql}) IS NULL) IS NOT NULL" for sql in self._asked.values())
         try:
@@ -80,14 +80,24 @@ class Question:
             return np.array(self._fine_by_halves(given), bool)
 
     def _fine_by_halves(self, given: Given) -> list[bool]:
-        if self._complaint(given) is None:
+        if self.complaint(given) is None:
             return [True] * given.table.num_rows
         if given.table.num_rows == 1:
             return [False]
         half = given.table.num_rows // 2
         return self._fine_by_halves(given.only(slice(None, half))) + self._fine_by_halves(given.only(slice(half, None)))
 
-    def _complaint(self, given: Given) -> str | None:
+    def raises(self, given: Given) -> bool:
+        """Does any expression, or a lookup for one, raise on any row?"""
+        select, lookups = at_once(self._select)
+        try:
+            run(select, given, lookups)
+        except duckdb.Error:
+            return True
+        return False
+
+    def complaint(self, given: Given) -> str | None:
+        """Why the expressions cannot be answered on these rows."""
         try:
             run(self._select, given)
         except duckdb.Error as error:

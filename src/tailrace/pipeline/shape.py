@@ -20,6 +20,7 @@ from tailrace.pipeline.enrich import Enricher, at_path, timestamps
 from tailrace.pipeline.job import Counts, Job
 from tailrace.pipeline.joining import together
 from tailrace.pipeline.lists import plain
+from tailrace.pipeline.misfits import told
 from tailrace.pipeline.moments import Mask, Numbers, days_of, untimely, within, within_own
 from tailrace.pipeline.timeless import Timeless
 
@@ -110,7 +111,12 @@ class Shaper:
         shaped = Shaped({}, times, None, positions, self._owner(parts), bad, _received(parts))
         columns = together([batch for _, batch in parts if batch.rows])
         extra, arrived = columns.pop("tp_extra", None), columns.pop(ARRIVED, None)
-        refused = self.computer.compute(columns, rows) if self.computer.expressions else {}
+        refused: dict[int, str] = {}
+        if self.computer.expressions:
+            refused, misfits = self.computer.compute(columns, rows)
+            if misfits:
+                extra, fresh = told(extra, misfits, rows)
+                self._count(shaped, fresh, "flagged")
         columns = {name: array for name, array in columns.items() if name in self.stored}
         if extra is not None:
             columns["tp_extra"] = extra

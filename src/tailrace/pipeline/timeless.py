@@ -28,6 +28,7 @@ class Timeless:
         named = [c.path if isinstance(c, At) else c for c in table.common.time]
         self._absent = f"row: no timestamp (no time in {', '.join(named)})"
         self._forms = {column.name: column.time for column in table.columns}
+        self._computed = {column.name for column in table.columns if column.sql is not None}
         self._places = dict.fromkeys(["tp_timestamp", *named])
         asked = [column for column in table.columns if column.name in self._places]
         self._sources = [] if any(column.sql for column in asked) else [c.src or c.name for c in asked]
@@ -73,7 +74,9 @@ class Timeless:
             return self._absent
         form = self._forms.get(place)
         wrong = f"not written as `time = {form!r}` of the column says"
-        if form is None:
+        if place in self._computed:
+            wrong = "no time that the column's SQL reads"
+        elif form is None:
             wrong = 'no ISO 8601 time; `time = "…"` of the column tells how it is written'
         return f"row: no timestamp ({_shown(misfits[place])} in {place} is {wrong})"
 

@@ -13,6 +13,7 @@ from tailrace.core.registry import find_table
 from tailrace.formats import decoder
 from tailrace.formats.base import Batch
 from tailrace.pipeline.compute import Computer
+from tailrace.pipeline.misfits import told
 from tailrace.testing.decoding import decoded
 
 Entry = dict[str, Any]
@@ -69,19 +70,30 @@ class Pair:
 
 def computed(table: Table, batch: Batch) -> dict[str, Any]:
     """The batch's columns and those that SQL makes of them."""
+    return _computed(table, batch)[0]
+
+
+def extras_of(table: Table, batch: Batch) -> list[str | None]:
+    """Per row what is told beside its columns."""
+    return _computed(table, batch)[1]
+
+
+def _computed(table: Table, batch: Batch) -> tuple[dict[str, Any], list[str | None]]:
     columns = dict(batch.columns)
+    extra = batch.extra
     if any(column.sql for column in table.columns) and batch.rows:
-        refused = Computer(table.columns, None, ()).compute(columns, batch.rows)
+        refused, misfits = Computer(table.columns, None, ()).compute(columns, batch.rows)
         assert not refused, "an expression of a table refuses no row"
-    return columns
+        extra = told(extra, misfits, batch.rows)[0] if misfits else extra
+    return columns, [None] * batch.rows if extra is None else extra.to_pylist()
 
 
 def _rows(table: Table, batch: Batch) -> Iterator[Entry]:
-    columns = computed(table, batch)
+    columns, extras = _computed(table, batch)
     for row in range(batch.rows):
         values = {c.name: columns[c.name][row].as_py() for c in table.columns if c.name in columns}
         entry = {"at": int(batch.positions[row]), "row": _tidy(values)}
-        extra = batch.extra[row].as_py() if batch.extra is not None else None
+        extra = extras[row]
         yield entry | ({"extra": json.loads(extra)} if extra else {})
 
 

@@ -60,8 +60,8 @@ def test_any_document(documents: list[object]) -> None:
         col("own", sql="list_transform([1], lambda document: document)[1]::varchar"),
     )
     together, apart = {"document": texts}, {"document": texts}
-    assert Computer(columns, None, ()).compute(together, len(texts)) == {}
-    assert one_by_one(columns).compute(apart, len(texts)) == {}
+    assert Computer(columns, None, ()).compute(together, len(texts)) == ({}, {})
+    assert one_by_one(columns).compute(apart, len(texts)) == ({}, {})
     assert together == apart
 
 
@@ -93,7 +93,7 @@ def test_a_text_that_is_no_json_is_looked_into_only_where_that_is_asked_for() ->
     computer = Computer((col("a", sql=guarded[0]), col("b", sql=guarded[1])), None, ())
     for _ in range(2):
         columns = {"given_text": texts}
-        assert computer.compute(columns, 3) == {}
+        assert computer.compute(columns, 3) == ({}, {})
         assert columns["a"].to_pylist() == ["1", None, None]
         assert columns["b"].to_pylist() == ["2", None, None]
 
@@ -102,7 +102,7 @@ def test_a_row_that_raises_is_refused_alone() -> None:
     texts = pa.array(['{"a":"1","b":"2"}', "not JSON", '{"b":"3"}'], pa.string())
     computer = Computer((col("a", sql="t ->> 'a'"), col("b", sql="t ->> 'b'")), None, ())
     columns = {"t": texts}
-    refused = computer.compute(columns, 3)
+    refused, _ = computer.compute(columns, 3)
     assert list(refused) == [1]
     assert refused[1].startswith("transform: ")
     assert columns["b"].to_pylist() == ["2", None, "3"]
@@ -116,7 +116,7 @@ def test_fields_that_come_later_are_seen() -> None:
             "one": nothing if one is None else pa.array([one]),
             "two": nothing if two is None else pa.array([two]),
         }
-        assert computer.compute(columns, 1) == {}
+        assert computer.compute(columns, 1) == ({}, {})
         assert columns["both"].to_pylist() == [one or two]
 
 

@@ -10,6 +10,6 @@ from tailrace.pipeline.compute import Computer
 
 def test_fields_that_differ_in_case_are_read_row_by_row() -> None:
     columns = {"Message": pa.array(["a", None, None]), "message": pa.array([None, "b", None])}
-    refused = Computer((col("text", sql="coalesce(Message, message)"),), None, ()).compute(columns, 3)
+    refused, _ = Computer((col("text", sql="coalesce(Message, message)"),), None, ()).compute(columns, 3)
     assert not refused
     assert columns["text"].to_pylist() == ["a", "b", None]
