@@ -53,7 +53,8 @@ class Column:
     sql: str | None = None
     "A DuckDB expression over source fields; excludes `src`."
     time: str | None = None
-    "How a timestamp is written: None = ISO 8601, `epoch` (any unit or ISO), `epoch_s|ms|us|ns`, or a strptime pattern."
+    """How a timestamp is written: None = ISO 8601; `epoch` (any unit) or `epoch_s|ms|us|ns`, which take ISO 8601 too;
+    or a strptime pattern."""
     null_if: str | None = None
     "A text that means null, on top of the table's own marker."
     required: bool = False

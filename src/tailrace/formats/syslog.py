@@ -36,6 +36,8 @@ _WORDS = "emerg|panic|alert|crit|err|error|warning|warn|notice|info|debug"
 _NUMBER = r"(?:(?<sequence>\d+))?: "
 _DATED = rf"(?<timestamp>{_ISO}|(?:\d{{4}} )?{_OLD})"
 _DEVICE_TIME = rf"(?<device_time>{_OLD}|{_ISO})(?: (?<zone>[A-Z]{{2,5}}))?"
+_ZONE = r"(?: (?<zone>[A-Za-z]{2,6}(?:[+-]\d{1,2}(?::?\d\d)?)?))?"
+_DEVICE = rf"^{_PRIORITY}(?:{_NUMBER})?(?:{_HOST}:? )?(?:\d+: )?[*.]?{_DATED}{_ZONE}: "
 _MNEMONIC = r"(?<app_name>%[A-Z][\w-]*-\d-\w+) ?: (?<message>.*)$"
 
 _PAIR = " time="
@@ -61,8 +63,13 @@ FORMS = (
     rf"{_FRONT}:? {_HOST} (?:{_NUMBER})?(?:\S+: )?[*.]?{_DEVICE_TIME}: {_MNEMONIC}",
     rf"{_FRONT}:? {_HOST} : {_MNEMONIC}",
     rf"^(?:{_PRIORITY} ?)?{_DATED} {_HOST} {_MNEMONIC}",
-    rf"{_FRONT}:? {_HOST}:? (?<message>.*)$",
+    rf"{_DEVICE}{_MNEMONIC}",
+    rf"^{_PRIORITY}(?:{_NUMBER})?(?:{_HOST} )?(?<node>\w+/\S+?):{_DATED}{_ZONE}: {_TAG}",
+    rf"{_FRONT}:? {{1,2}}{_HOST}:? (?<message>.*)$",
     rf"{_FRONT} : (?<message>.*)$",
+    rf"{_DEVICE}(?<message>.*)$",
+    # The head of one RFC and the tag of the other.
+    rf"^(?:\d+ )?{_PRIORITY}(?<version>[1-9]\d{{0,2}}) (?<timestamp>{_ISO}) {_HOST} {_TAG}",
     # What stands where structured data should, and is none, belongs to the message: some senders never write any.
     rf"^(?:\d+ )?{_PRIORITY}(?<version>[1-9]\d{{0,2}}) (?<timestamp>{_ISO}|-) {_HEADER}(?: (?<message>.*))?$",
     # Firewalls tell the time in the message alone.

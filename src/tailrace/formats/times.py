@@ -20,6 +20,8 @@ _LAST = 253_402_300_799_999_999  # 9999-12-31 23:59:59.999999
 _WORDS = pa.array(["infinity", "-infinity", "epoch"])  # times for DuckDB, not for a log
 _LEAP_SECOND = r"([0-9]{2}:[0-9]{2}):60([^:0-9]|$)"
 _COMMA = r"(:[0-9]{2}),([0-9]+)"
+_COMPACT = r"^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})(\.[0-9]+)?(Z|[+-][0-9]{2}:?[0-9]{2})?$"
+_OFFSET = r"^([^ ]+[T ][^ ]+) (Z|[+-][0-9]{2}:?[0-9]{2})( [A-Z]{1,5}| [+-][0-9]{2,4})?$"
 
 
 def parse_times(values: pa.Array, spelled: str | None) -> pa.Array:
@@ -70,12 +72,20 @@ def _slowly_parsed(values: pa.Array, spelled: str | None) -> pa.Array:
     failed = pc.and_(pc.is_null(times), pc.is_valid(values))
     if pc.any(failed).as_py():
         second = pc.replace_substring_regex(values.filter(failed), _LEAP_SECOND, r"\1:59\2")
-        if spelled is None:  # as Python's logging and log4j write it; and RFC 3339 allows a small t and z
-            second = pc.ascii_upper(pc.replace_substring_regex(second, _COMMA, r"\1.\2"))
+        if spelled is None:
+            second = _usual(second)
         times = pc.replace_with_mask(times, failed, _duck(second, spelled))
     if spelled is None:
         times = pc.if_else(pc.is_in(pc.ascii_lower(pc.utf8_trim_whitespace(values)), _WORDS), None, times)
     return times
+
+
+def _usual(texts: pa.Array) -> pa.Array:
+    """Near to ISO 8601: a comma before the fraction (Python, log4j), a small t and z, nothing between the digits, or
+    the offset apart (Ruby), perhaps with the name of the zone (Go)."""
+    texts = pc.ascii_upper(pc.replace_substring_regex(texts, _COMMA, r"\1.\2"))
+    texts = pc.replace_substring_regex(texts, _COMPACT, r"\1-\2-\3T\4:\5:\6\7\8")
+    return pc.replace_substring_regex(texts, _OFFSET, r"\1\2")
 
 
 def _duck(texts: pa.Array, spelled: str | None) -> pa.Array:
@@ -119,7 +129,7 @@ def _unit(value: float) -> int:
 
 
 def _written_epochs(texts: pa.Array, spelled: str) -> pa.Array:
-    """Where the unit is not declared, the writer may choose, and many let it be a date as well."""
+    """Counts, or dates: many writers can be told to write either."""
     numbers = _whole_numbers(texts)
     if numbers is not None:
         return _epochs(numbers, spelled)
@@ -128,13 +138,11 @@ def _written_epochs(texts: pa.Array, spelled: str) -> pa.Array:
     if pc.all(whole).as_py():
         return times
     others = pc.if_else(whole, None, texts)
-    dates = iso_times(others) if spelled == "epoch" else None  # what Arrow reads as a date is no number
+    dates = iso_times(others)  # what Arrow reads as a date is no number
     found = times if dates is None else pc.coalesce(times, dates[0])
     if found.null_count == texts.null_count:
         return found
     times = pc.if_else(whole, times, _epochs(_asked(others, "try_cast(v as double)"), spelled))
-    if spelled != "epoch":
-        return times
     return pc.coalesce(times, parse_times(pc.if_else(times.is_null(), texts, None), None))
 
 

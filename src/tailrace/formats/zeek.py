@@ -27,7 +27,6 @@ TIME = "ts"
 _NUMBERS = frozenset({"int", "count", "double", "interval", "port"})
 _IS_NUMBER = r"^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?$"
 _HEX = re.compile(r"\\x([0-9A-Fa-f]{2})")
-_TEXT_TIME = re.compile(rb'"ts"\s*:\s*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,7 @@ class ZeekDecoder:
 
     def __init__(self, table: Table) -> None:
         self.table = table
-        spelled = tuple(replace(c, time=None) if c.time == "epoch_s" else c for c in table.columns)
         self.json = json_decoder(table, Jsonl())
-        self.json_with_texts = json_decoder(replace(table, columns=spelled), Jsonl())
         self.readings: dict[Header, _Section] = {}
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
@@ -61,9 +58,7 @@ class ZeekDecoder:
         head = (grows.ruling if grows else b"") or whole.head().lstrip()
         if grows and head.startswith(b"{"):
             grows.ruling = head
-        if not head.startswith(b"{"):
-            return self._tsv(whole)
-        return (self.json_with_texts if _TEXT_TIME.search(head) else self.json).decode(whole)
+        return self.json.decode(whole) if head.startswith(b"{") else self._tsv(whole)
 
     def _tsv(self, stream: Stream) -> Iterator[Batch]:
         header = Header()

@@ -26,12 +26,23 @@ def moment(text: str) -> str:
     """A time with any offset, as PowerShell writes it, or in seconds since 1970, as UTC."""
     ticks = f"nullif(regexp_extract({text}, '^/Date\\((-?[0-9]+)\\)/$', 1), '')"
     seconds = f"try(make_timestamp(cast(try_cast({text} as double) * 1e6 as bigint)))"
-    written = f"try_cast({text} as timestamptz) at time zone 'UTC'"
+    joined = rf"regexp_replace({text}, ' ([+-]\d\d:?\d\d)$', '\1')"
+    written = f"try_cast({joined} as timestamptz) at time zone 'UTC'"
     return f"coalesce(make_timestamp_ms({ticks}::bigint), {written}, {seconds})"
 
 
 CREATED = system("TimeCreated", "SystemTime")
-TIME = told("EventTime", "SystemTime", CREATED, "TimeCreated", "TimeGenerated", '"@timestamp"')
+STARTED = "winlog ->> 'time_created'"
+TIME = told("EventTime", "SystemTime", CREATED, "TimeCreated", "TimeGenerated", STARTED, '"@timestamp"')
+# NXLog may write the time of its machine without a zone, and when it received the event by the same clock. Where
+# Logstash says beside it when that was in UTC, the difference, in quarters of an hour, is the zone.
+UNZONED = "EventTime similar to '[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+'"
+ASIDE = """epoch(try_cast("@timestamp" as timestamptz) at time zone 'UTC')
+  - epoch(try_cast(additional_fields ->> 'EventReceivedTime' as timestamp))"""
+QUARTERS = f"round(({ASIDE}) / 900)"
+IS_ZONE = f"abs({QUARTERS}) <= 56 and abs({ASIDE} - {QUARTERS} * 900) < 120"
+SHIFTED = f"""case when "@timestamp" is not null and {UNZONED} and {IS_ZONE}
+  then try_cast(EventTime as timestamp) + to_seconds({QUARTERS} * 900) end"""
 RECORD_IDS, PROCESS_IDS = ("EventRecordID", "EventRecordId", "RecordNumber", "RecordId"), ("ProcessID", "ProcessId")
 PROVIDER = "winlog ->> 'provider_name'"
 EVENT_DATA = "coalesce(try(EventData::json), winlog -> 'event_data')"
@@ -42,7 +53,7 @@ TABLE = Table(
     format=Json(records="Events", unwrap=("Event", "_source", "records", "value")),
     presets=(Preset("xml", Xml("Event", "Data@Name"), "Events in XML, as Windows and wevtutil write them."),),
     columns=(
-        col("time_created", "timestamp", sql=moment(TIME), doc="When it happened, UTC."),
+        col("time_created", "timestamp", sql=told(SHIFTED, moment(TIME)), doc="When it happened, UTC."),
         col(
             "event_id",
             "integer",

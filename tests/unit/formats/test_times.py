@@ -35,6 +35,13 @@ NOON = datetime(2024, 2, 29, 12)
         "2024-02-29 12:00",
         "2024-02-29 12:00:00.000000 UTC",
         "2024-02-29T12:00:00.000000999 UTC",
+        "20240229T120000Z",
+        "20240229T140000.000+0200",
+        "2024-02-29 14:00:00 +0200",
+        "2024-02-29T14:00:00.000 +02:00",
+        "2024-02-29 13:00:00.000000001 +0100 CET",
+        "2024-02-29 07:00:00 -0500 -05",
+        "2024-02-29T12:00:00 Z",
     ],
 )
 def test_iso_spellings(text: str) -> None:
@@ -131,11 +138,13 @@ def test_any_time_in_any_zone(moment: datetime, minutes: int, spoiled: bool) -> 
     assert parsed([zoned.isoformat()] + ["?"] * spoiled) == [expected] + [None] * spoiled
 
 
-def test_epoch_without_a_unit_takes_dates_too() -> None:
+def test_epochs_take_dates_too() -> None:
     given = pa.array(["1714557600", "1714557600000", "2024-05-01T10:00:00Z", "2024-05-01T12:00:00+02:00", "soon", None])
     wanted = [datetime(2024, 5, 1, 10)] * 4 + [None, None]
     assert parse_times(given, "epoch").to_pylist() == wanted
-    assert parse_times(given, "epoch_s").to_pylist()[2] is None
+    for unit, count in {"epoch_s": "1714557600", "epoch_ms": "1714557600000"}.items():
+        counted = pa.array([count, f"{count}.0", *given.to_pylist()[2:]])
+        assert parse_times(counted, unit).to_pylist() == wanted
 
 
 @settings(deadline=None, max_examples=25)

@@ -113,6 +113,8 @@ def test_json_with_times_as_numbers_or_texts() -> None:
     assert numbers == texts
     assert str(numbers[0]["ts"]) == "2024-07-05 10:00:00.500000"
     assert numbers[0]["id.orig_p"] == 5
+    both, _, _ = read(b'{"ts":1720173600.5,"uid":"C1"}\n{"ts":"2024-07-05T10:00:00.500000Z","uid":"C2"}\n')
+    assert [str(row["ts"]) for row in both] == ["2024-07-05 10:00:00.500000"] * 2
 
 
 words = st.text(
