@@ -103,6 +103,28 @@ def test_traefik_json_log(world: World, tmp_path: Path) -> None:
     assert found == [(datetime(2024, 7, 5, 10, 0, 0, 123456), None, 200, 12, 2.5, "curl", "info")]
 
 
+def test_traefik_json_log_of_other_versions(world: World, tmp_path: Path) -> None:
+    url = {"Scheme": "http", "Opaque": "", "User": None, "Host": "10.0.0.3:80", "Path": "", "RawQuery": ""}
+    record = {
+        "ClientAddr": "[2001:db8::7]:4711", "RequestMethod": "GET", "RequestPath": "/", "DownstreamStatus": 502,
+        "StartLocal": "2024-07-05T12:00:00.5+02:00", "ServiceURL": url, "ServiceName": "shop@docker",
+        "OriginStatus": 502, "OriginDuration": 1_500_000, "Overhead": 250_000, "RetryAttempts": 1,
+        "RequestHost": "shop.example",
+        "RequestPort": "-", "entryPointName": "web", "time": "2024-07-05T10:00:01Z",
+    }  # fmt: skip
+    found = read(
+        world, "traefik_access_log", lines(tmp_path / "t.json", record), "json",
+        "timestamp", "client_host", "service_url", "service_name", "origin_status", "origin_duration_ms", "overhead_ms",
+        "retry_attempts", "request_host", "request_port", "entry_point_name", "tp_domains",
+    )  # fmt: skip
+    assert found == [
+        (
+            datetime(2024, 7, 5, 10, 0, 0, 500_000), "2001:db8::7", "http://10.0.0.3:80", "shop@docker", 502, 1.5, 0.25,
+            1, "shop.example", None, "web", ["shop.example"],
+        )
+    ]  # fmt: skip
+
+
 VIEWED = {
     "date": "2024-07-05", "time": "10:00:00", "x_edge_location": "FRA56-P1", "sc_bytes": "512", "c_ip": "192.0.2.7",
     "cs_method": "GET", "cs_Host": "d111.cloudfront.net", "cs_uri_stem": "/a", "sc_status": "200", "cs_Referer": "-",

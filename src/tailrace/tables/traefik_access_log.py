@@ -12,12 +12,24 @@ LINE = (
 TEXT = Regex(LINE)
 JSON = Jsonl(
     field_map=(
-        ("client_host", "ClientHost"), ("client_user", "ClientUsername"), ("request_method", "RequestMethod"),
+        ("client_user", "ClientUsername"), ("request_method", "RequestMethod"),
         ("request_path", "RequestPath"), ("request_protocol", "RequestProtocol"), ("status", "DownstreamStatus"),
         ("size", "DownstreamContentSize"), ("referer", "request_Referer"), ("user_agent", "request_User-Agent"),
-        ("request_count", "RequestCount"), ("router_name", "RouterName"), ("service_url", "ServiceURL"),
+        ("request_count", "RequestCount"), ("router_name", "RouterName"),
     ),
 )  # fmt: skip
+# Traefik 2 takes URLs apart.
+SERVICE = """coalesce(service_url, case when ServiceURL like '{%' then nullif(concat(try(ServiceURL ->> 'Scheme'), '://',
+  try(ServiceURL ->> 'Host'), try(ServiceURL ->> 'Path')), '://') else ServiceURL end)"""
+CLIENT = r"coalesce(client_host, ClientHost, nullif(regexp_extract(ClientAddr, '^\[?(.+?)\]?:\d+$', 1), ''))"
+TIMES = """coalesce(try_strptime(start_local, '%d/%b/%Y:%H:%M:%S %z'), try_cast(StartUTC as timestamptz),
+  try_cast(StartLocal as timestamptz))"""
+
+
+def milliseconds(field: str) -> str:
+    """Nanoseconds as milliseconds."""
+    return f'try_cast("{field}" as double) / 1e6'
+
 
 TABLE = Table(
     name="traefik_access_log",
@@ -29,14 +41,9 @@ TABLE = Table(
         Preset("json", JSON, "`accessLog.format = json`."),
     ),
     columns=(
-        col(
-            "timestamp",
-            "timestamp",
-            sql="coalesce(try_strptime(start_local, '%d/%b/%Y:%H:%M:%S %z'), try_cast(\"StartUTC\" as timestamptz))",
-            doc="When the request was received, UTC.",
-        ),
+        col("timestamp", "timestamp", sql=TIMES, doc="When the request was received, UTC."),
         col("logged_at", "timestamp", "time", "When the line was written, UTC; JSON only."),
-        col("client_host", doc="Address of the client."),
+        col("client_host", sql=CLIENT, doc="Address of the client."),
         col("client_user", doc="User name of the authentication."),
         col("request_method", doc="GET, POST …"),
         col("request_path", doc="Target of the request with its arguments, as sent."),
@@ -47,19 +54,37 @@ TABLE = Table(
         col("user_agent", doc="What the client says it is."),
         col("request_count", "bigint", doc="Requests since Traefik began."),
         col("router_name", doc="Router, or frontend, that took the request."),
-        col("service_url", doc="Server that was asked."),
+        col("service_url", sql=SERVICE, doc="Server that was asked."),
         col(
             "duration_ms",
             "double",
-            sql='coalesce(try_cast(duration_ms as double), try_cast("Duration" as double) / 1e6)',
+            sql=f"coalesce(try_cast(duration_ms as double), {milliseconds('Duration')})",
             doc="Milliseconds to serve the request.",
         ),
+        col("client_port", "integer", src="ClientPort", doc="Port of the client; this and all below JSON only."),
+        col("entry_point_name", src="entryPointName", doc="Entry point that the request came through."),
+        col("request_scheme", src="RequestScheme", doc="http or https."),
+        col("request_host", src="RequestHost", doc="Host that was asked, without its port."),
+        col("request_port", "integer", src="RequestPort", doc="Port that was asked."),
+        col("request_content_size", "bigint", src="RequestContentSize", doc="Bytes of the request's body."),
+        col("service_name", src="ServiceName", doc="Service that the router chose."),
+        col("service_addr", src="ServiceAddr", doc="Address of the server that was asked."),
+        col("origin_status", "integer", src="OriginStatus", doc="Status of the server's answer."),
+        col("origin_content_size", "bigint", src="OriginContentSize", doc="Bytes of the server's answer."),
+        col(
+            "origin_duration_ms", "double", sql=milliseconds("OriginDuration"), doc="Milliseconds that the server took."
+        ),
+        col("overhead_ms", "double", sql=milliseconds("Overhead"), doc="Milliseconds that Traefik itself took."),
+        col("retry_attempts", "integer", src="RetryAttempts", doc="How often it was tried again."),
+        col("tls_version", src="TLSVersion", doc="TLS version."),
+        col("tls_cipher", src="TLSCipher", doc="TLS cipher."),
     ),
     common=Common(
         time=("timestamp", "logged_at"),
         source_ip="client_host",
         ips=("client_host",),
-        akas=("router_name", "service_url"),
+        akas=("router_name", "service_name", "service_url"),
+        domains=("request_host",),
         usernames=("client_user",),
     ),
 )
