@@ -26,7 +26,7 @@ def inside(holder: str, key: str, *others: str) -> str:
 # Nearly all ids are of this kind: DuckDB takes them apart once for all columns.
 USUAL_ID = "(?i)^/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/(([^/]+)/[^/]+)"
 PARTS = ["subscription_id", "resource_group_name", "resource_type", "resource_provider_name"]
-RESOURCE = given("resource_id", "_ResourceId")
+RESOURCE = given("resource_id")
 
 
 def part_of_id(name: str, pattern: str, *others: str) -> str:
@@ -56,9 +56,6 @@ HTTP_REQUEST = f"""{{
   'method': {inside("http_request", "method")},
   'uri': {inside("http_request", "uri")}
 }}"""
-# Log Analytics holds objects as texts.
-OBJECT = "try(properties::json)"
-PROPERTIES = "if(json_valid(Properties), properties, to_json(properties))"
 OPERATION = f"coalesce(OperationNameValue, {given('operation_name')})"
 CLAIMS = "coalesce(try(coalesce(claims, Claims)::json), identity -> '$.claims')"
 CALLER = f"""coalesce(caller, Caller, {CLAIMS} ->> 'name', {CLAIMS} ->> '$."{CLAIM}upn"', {CLAIMS} ->> 'appid')"""
@@ -95,7 +92,7 @@ TABLE = Table(
         ),
         col("level", sql="coalesce(level, Level)", doc="Critical, Error, Warning, Informational, or its number."),
         col("caller", sql=CALLER, doc="User, or application, that did it."),
-        col("resource_id", sql=RESOURCE, doc="Resource that it was done to."),
+        col("resource_id", sql=f"coalesce({RESOURCE}, _ResourceId)", doc="Resource that it was done to."),
         col(
             "resource_group_name",
             sql=part_of_id("resource_group_name", "/resourceGroups/([^/]+)", "ResourceGroup"),
@@ -106,11 +103,15 @@ TABLE = Table(
             sql=part_of_id("resource_provider_name", "/providers/([^/]+)", "ResourceProviderValue"),
             doc="Its kind.",
         ),
-        col("resource_type", sql=part_of_id("resource_type", "/providers/([^/]+/[^/]+)"), doc="Its type."),
+        col(
+            "resource_type",
+            sql=part_of_id("resource_type", "/providers/([^/]+/[^/]+)", "ResourceType"),
+            doc="Its type.",
+        ),
         col("subscription_id", sql=part_of_id("subscription_id", "/subscriptions/([^/]+)"), doc="Its subscription."),
         col(
             "tenant_id",
-            sql=given("tenant_id", f"{OBJECT} ->> 'TenantID'", f"{OBJECT} ->> 'TenantId'"),
+            sql=given("tenant_id", "properties ->> 'TenantID'", "properties ->> 'TenantId'"),
             doc="Tenant of the subscription.",
         ),
         col(
@@ -128,7 +129,7 @@ TABLE = Table(
             doc="Request through which it was done.",
         ),
         col("claims", "json", sql=CLAIMS, doc="Claims of the token that was used."),
-        col("properties", "json", sql=PROPERTIES, doc="What else the event tells, by category."),
+        col("properties", "json", decode="json", doc="What else the event tells, by category."),
         col("identity", "json", doc="Authorization and claims, as storage accounts hold them."),
         col("correlation_id", sql=given("correlation_id"), doc="Id that the events of one operation share."),
         col("operation_id", sql=given("operation_id"), doc="Id that the events of one step share."),
