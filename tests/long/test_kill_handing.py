@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -17,6 +17,7 @@ import pytest
 from commandline import Home
 from lakecheck import check, stored
 from logfiles import access_lines, today, write
+from remotelake import ACCESS_KEY, BUCKET, SECRET_KEY, MotoProcess, moto_process, remote_lake
 from twolakes import PLACE, other, rows_of
 from world import World
 
@@ -95,3 +96,122 @@ def test_killed(tmp_path: Path, undisturbed: Undisturbed, kind: str, number: int
     record_property("kills", 1)
     record_property("of them when some days were there", int(0 < found.total() < undisturbed.rows.total()))
     record_property("rows compared", undisturbed.rows.total())
+
+
+# To a bucket
+
+STEPS = (
+    "manifest-written",
+    "day-compared",
+    "day-copied",
+    "day-copied:3",
+    "segment-staged",
+    "segment-written",
+    "committed",
+    "committed:2",
+    "run-cleaned",
+    "manifest-removed",
+)
+IN_BUCKET = """
+connection "aws" "test" {
+  access_key   = "KEY"
+  secret_key   = "SECRET"
+  region       = "us-east-1"
+  endpoint_url = "URL"
+}
+"""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A lake on disk whose days are pushed to another, in a bucket, below a prefix of its own."""
+
+    home: Home
+    remote: Lake
+    arguments: tuple[str, ...]
+
+    def assert_made_good(self, rows: Counter[Any]) -> None:
+        """No row is seen twice; the same command again brings what is missing, and nothing else is left there."""
+        begun = (self.remote.table_root(PLACE[0]) / "_delta_log").names()
+        found = stored(self.remote) if begun else Counter()
+        assert max(found.values(), default=1) == 1, "no row is seen twice"
+        done = self.home.run(*self.arguments)
+        assert done.code == 0, done
+        assert rows_of(self.remote) == rows
+        check(self.remote, *PLACE)
+
+
+@pytest.fixture(scope="module")
+def moto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MotoProcess]:
+    with moto_process(tmp_path_factory.mktemp("moto") / "log", BUCKET) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def collected(tmp_path_factory: pytest.TempPathFactory, moto: MotoProcess) -> tuple[Path, Counter[Any]]:
+    """A home, and its rows."""
+    place = tmp_path_factory.mktemp("collected")
+    world = World(place / "home")
+    connection = IN_BUCKET.replace("KEY", ACCESS_KEY).replace("SECRET", SECRET_KEY).replace("URL", moto.url)
+    world.write_config(connection + CONFIG.replace("LOGS", str(place / "logs")))
+    for day in DAYS:
+        write(place / "logs" / f"{day}.log", access_lines(day, ROWS))
+    assert all(report.clean for report in world.collect())
+    return world.home, rows_of(world.lake)
+
+
+def to_bucket(place: Path, home: Path, moto: MotoProcess, prefix: str) -> Bucket:
+    # Who gives changes nothing: all may give from the same home.
+    where = (f"s3://{BUCKET}/{prefix}", "--connection", "aws.test")
+    remote = remote_lake(place / "there", moto.url, prefix)
+    return Bucket(Home(home, {"TAILRACE_CACHE_DIR": str(place / "cache")}), remote, ("push", "*", "--lake", *where))
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_on_the_way_to_a_bucket(
+    tmp_path: Path, collected: tuple[Path, Counter[Any]], moto: MotoProcess, step: str, record_property: Noted
+) -> None:
+    home, rows = collected
+    bucket = to_bucket(tmp_path, home, moto, step.replace(":", "-"))
+    with bucket.home.start(*bucket.arguments, TAILRACE_KILL_AT=step) as process:
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    bucket.assert_made_good(rows)
+    record_property("kills", 1)
+    record_property("rows compared", rows.total())
+
+
+@pytest.fixture(scope="module")
+def seconds_to_bucket(
+    tmp_path_factory: pytest.TempPathFactory, collected: tuple[Path, Counter[Any]], moto: MotoProcess
+) -> float:
+    bucket = to_bucket(tmp_path_factory.mktemp("timed"), collected[0], moto, "timed")
+    began = time.monotonic()
+    assert bucket.home.run(*bucket.arguments).code == 0
+    return time.monotonic() - began
+
+
+@pytest.mark.parametrize("number", range(MOMENTS))
+def test_killed_at_any_moment_on_the_way_to_a_bucket(
+    tmp_path: Path,
+    collected: tuple[Path, Counter[Any]],
+    moto: MotoProcess,
+    seconds_to_bucket: float,
+    number: int,
+    record_property: Noted,
+) -> None:
+    home, rows = collected
+    part = (number + random.Random(number).random()) / MOMENTS
+    is_killed, attempt = False, 0
+    while not is_killed:
+        bucket = to_bucket(tmp_path / str(attempt), home, moto, f"moment{number}-{attempt}")
+        with bucket.home.start(*bucket.arguments) as process:
+            time.sleep(seconds_to_bucket * (0.2 + 0.8 * part) * 0.8**attempt)
+            process.send_signal(signal.SIGKILL)
+        is_killed, attempt = process.returncode == -signal.SIGKILL, attempt + 1
+    begun = (bucket.remote.table_root(PLACE[0]) / "_delta_log").names()
+    found = stored(bucket.remote).total() if begun else 0
+    bucket.assert_made_good(rows)
+    record_property("kills", 1)
+    record_property("of them when some days were there", int(0 < found < rows.total()))
+    record_property("rows compared", rows.total())

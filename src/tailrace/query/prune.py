@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from math import isinf
@@ -42,7 +42,7 @@ def matching(files: Files, column: str, patterns: Sequence[str], folded: bool = 
 def _needed(files: Files, scan: Sequence[Condition]) -> Sequence[int]:
     """Places of files that may hold a row for which all conditions are true."""
     places: Sequence[int] = range(files.num_rows)
-    for condition in (each for each in scan if each.column in _BY_DIRECTORY):
+    for condition in (*(each for each in scan if each.column in _BY_DIRECTORY), *_days_of(scan)):
         places = _left(files, places, condition)
     others = [condition for condition in scan if condition.column not in _BY_DIRECTORY]
     if not others:
@@ -53,6 +53,15 @@ def _needed(files: Files, scan: Sequence[Condition]) -> Sequence[int]:
     for condition in others:
         among = _left(left, among, condition)
     return [places[number] for number in among]
+
+
+def _days_of(scan: Sequence[Condition]) -> Iterator[Condition]:
+    """What conditions on the time of a row say of its day, which is the day of that time."""
+    for condition in scan:
+        times = [value for value in condition.values if isinstance(value, datetime)]
+        if condition.column == "tp_timestamp" and len(times) == len(condition.values):
+            operator = {">": ">=", "<": "<="}.get(condition.operator, condition.operator)
+            yield Condition("tp_date", operator, tuple(time.date() for time in times))
 
 
 def _left(files: Files, places: Sequence[int], condition: Condition) -> Sequence[int]:

@@ -213,3 +213,21 @@ def test_a_scan_without_conditions_needs_all_files() -> None:
     listed = listing([[{"n": k, "s": None, "t": None, "d": None, "m": None}] for k in range(3)])
     assert surviving(listed, [[Condition("n", "=", (1,))], []]).num_rows == 3
     assert surviving(listed, [[Condition("n", "=", (1,))], [Condition("n", "=", (2,))]]).paths == ["f1", "f2"]
+
+
+@pytest.mark.parametrize(
+    ("operator", "times", "kept"),
+    [
+        ("=", [datetime(2024, 1, 2, 5)], [2]),
+        ("=", [datetime(2024, 1, 1), datetime(2024, 1, 3, 23, 59)], [1, 3]),
+        (">", [datetime(2024, 1, 2, 23, 59, 59, 999999)], [2, 3]),
+        (">=", [datetime(2024, 1, 3)], [3]),
+        ("<", [datetime(2024, 1, 2)], [1, 2]),
+        ("<=", [datetime(2024, 1, 2)], [1, 2]),
+    ],
+)
+def test_a_condition_on_times_leaves_out_other_days(operator: str, times: list[datetime], kept: list[int]) -> None:
+    """Whatever is known of rows, which need not be looked at for it."""
+    days = [date(2024, 1, number) for number in (1, 2, 3)]
+    files = files_of(pa.table({"size": [1, 2, 3], "tp_date": pa.array(days, pa.date32())}))
+    assert surviving(files, [[Condition("tp_timestamp", operator, tuple(times))]]).column("size") == kept
