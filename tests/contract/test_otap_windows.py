@@ -20,12 +20,12 @@ from windowqueries import SAMPLED
 from windowruns import MARGIN, MINUTE, places, results, run, spec_at, started, told
 
 from tailrace.core.errors import DataError, LockedError
-from tailrace.lake.place import LocalPlace
+from tailrace.lake.place import LocalPlace, Place
 from tailrace.windows import sources
 from tailrace.windows import state as state_of_windows
 from tailrace.windows.catalog import Catalog
 from tailrace.windows.data import load as load_window
-from tailrace.windows.files import list_table, new_name, opened
+from tailrace.windows.files import OtapFile, list_table, new_name, opened
 from tailrace.windows.reading import read_parts
 from tailrace.windows.run import locked
 from tailrace.windows.schema import ATTRIBUTES
@@ -157,7 +157,12 @@ def test_a09_of_a_thousand_files_a_window_opens_its_own(tmp_path: Path, monkeypa
         own = [name for name, starts in catalog.files.items() if start in starts]
         (source,) = catalog.sources(own).values()
     names: list[str] = []
-    monkeypatch.setattr(sources, "opened", lambda base, file: names.append(file.name) or opened(base, file))
+
+    def noted(base: Place, file: OtapFile, *, keyed: bool) -> pq.ParquetFile:
+        names.append(file.name)
+        return opened(base, file, keyed=keyed)
+
+    monkeypatch.setattr(sources, "opened", noted)
     pruned = load_window(Reader(base).parts([source], start, start + MINUTE), start, start + MINUTE)
     assert names == own
     everything = duckdb.sql(

@@ -56,6 +56,23 @@ class Fields:
         return self.start + self.value.astype(np.int64)
 
 
+def merged(data: Bytes, fields: Fields) -> tuple[Bytes, Fields]:
+    """Spans, each message's once, and the bytes in which they lie.
+
+    A message that stands in another several times is one, as protobuf has it: its pieces behind each other.
+    """
+    first = np.ones(len(fields.owner), bool)
+    first[1:] = fields.owner[1:] != fields.owner[:-1]
+    if first.all():
+        return data, fields
+    lengths = fields.value.astype(np.int64)
+    pieces = np.frombuffer(texts(data, fields.start, lengths).buffers()[2], np.uint8)
+    begins, places = np.cumsum(lengths) - lengths, np.flatnonzero(first)
+    whole = fields.where(first)
+    sizes = np.add.reduceat(fields.value, places)
+    return pieces, Fields(whole.owner, whole.number, whole.wire, sizes, begins[first], fields.broken)
+
+
 def scan(data: Bytes, starts: Ints, ends: Ints) -> Fields:
     """The fields of the messages between `starts` and `ends`."""
     cursor = starts.astype(np.int64)

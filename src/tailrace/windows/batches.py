@@ -149,7 +149,8 @@ def struct_ids(logs: pa.Table, name: str) -> Ids:
 
 
 def filled(ids: pa.ChunkedArray) -> Ids:
-    found: Ids = ids.cast(pa.int64()).fill_null(_NONE).to_numpy()
+    wide = ids.cast(pa.int64())
+    found: Ids = (wide.fill_null(_NONE) if wide.null_count else wide).to_numpy()
     return found
 
 

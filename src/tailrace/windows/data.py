@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.windows.batches import filled, struct_ids
-from tailrace.windows.finding import Ids, places
+from tailrace.windows.finding import Ids, distinct, places
 from tailrace.windows.reading import Part, effective_times
-from tailrace.windows.schema import ATTRS, LOGS, PART_ID, RESOURCE, SCOPE, Tables
+from tailrace.windows.schema import ATTRS, KEYED, LOGS, PART_ID, RESOURCE, SCOPE, Tables, fitted
 from tailrace.windows.views import HIDDEN, ROW, ROWS_OF, TIMESTAMP
 
 _FILE_BITS, ROW_BITS = 35, 28
@@ -28,11 +28,29 @@ class WindowData:
     log_attrs: pa.Table
     resource_attrs: pa.Table
     scope_attrs: pa.Table
-    source: Tables
-    "The same rows under ids of their own: those of logs are row numbers."
     undated: int
     "Logs without any time."
     unresolved: int
+
+    def whole(self, rows: Ids, attributes: pa.Table) -> Tables:
+        """Logs by row, to be written: their ids are row numbers, as those are that the attributes have as parents."""
+        logs = self.logs if len(rows) == len(self.logs) else self.logs.take(pa.array(rows))
+        columns = {
+            field.name: logs[field.name].cast(field.type) for field in LOGS if field.name not in ("id", *ROWS_OF)
+        }
+        columns["id"] = pa.array(rows, pa.uint32())
+        for kind, struct in (("resource", RESOURCE), ("scope", SCOPE)):
+            array = logs[kind].combine_chunks()
+            inner = [
+                logs[ROWS_OF[kind]].combine_chunks(),
+                *(pc.struct_field(array, [n]) for n in range(1, struct.num_fields)),
+            ]
+            columns[kind] = pa.StructArray.from_arrays(inner, fields=list(struct))
+        shared = (
+            fitted(table.set_column(0, "parent_id", table[ROW]), ATTRS)
+            for table in (self.resource_attrs, self.scope_attrs)
+        )
+        return Tables(pa.table([columns[name] for name in LOGS.names], schema=LOGS), attributes, *shared)
 
 
 def load(parts: Iterable[Part], start: int, end: int, *, keep_undated: bool = True) -> WindowData:
@@ -69,70 +87,53 @@ class _Gathered:
 
     def __init__(self) -> None:
         self.undated = self.unresolved = 0
-        self._views: dict[str, list[pa.Table]] = {"logs": [], "log_attrs": [], "resource_attrs": [], "scope_attrs": []}
-        self._source: dict[str, list[pa.Table]] = {name: [] for name in self._views}
-        self._rows = 0
+        self._views: dict[str, list[pa.Table]] = {name: [] for name in VIEW_SCHEMAS}
         self._next = {"resource": 0, "scope": 0}
 
     def add(self, part: Part, times: Ids, inside: npt.NDArray[np.bool_]) -> None:
         logs = part.tables.logs
         own = filled(logs["id"])
-        ids = np.where(own < 0, synthetic_ids(part.file.name, part.rows), own)[inside]
+        ids = np.where(own < 0, synthetic_ids(part.file.name, part.rows), own)
         chosen = _rows_of(logs, inside)
+        if len(chosen) < len(logs):
+            own, ids, times = own[inside], ids[inside], times[inside]
         self.unresolved += int((struct_ids(chosen, "resource") < 0).sum()) if part.unresolved else 0
-        self._add_logs(part.part_id, chosen, ids, own[inside], times[inside])
-        self._add_attributes("log_attrs", part, own[inside], self._rows + np.arange(len(ids)), times[inside])
-        for kind in ("resource", "scope"):
-            known = np.unique(struct_ids(chosen, kind))
-            known = known[known >= 0]
-            self._add_attributes(f"{kind}_attrs", part, known, self._next[kind] + np.arange(len(known)))
-            self._next[kind] += len(known)
-        self._rows += len(ids)
-
-    def _add_logs(self, part_id: str, logs: pa.Table, ids: Ids, own: Ids, times: Ids) -> None:
-        columns = {name: logs[name] for name in LOGS.names}
-        columns |= {"id": pa.array(self._rows + np.arange(len(logs)), pa.uint32())}
         view = {
-            PART_ID: _repeated(part_id, len(logs)),
-            **{name: logs[name] for name in LOGS.names},
+            PART_ID: _repeated(part.part_id, len(chosen)),
+            **{name: chosen[name] for name in LOGS.names},
             "id": pa.array(ids),
             "otap_id": pa.array(own, mask=own < 0),
             TIMESTAMP: pa.array(times),
         }
         for name in ("time_unix_nano", "observed_time_unix_nano"):
-            view[name] = logs[name].cast(pa.int64())
-        for kind, struct in (("resource", RESOURCE), ("scope", SCOPE)):
-            local = struct_ids(logs, kind)
+            view[name] = chosen[name].cast(_BIG)
+        self._add_attributes("log_attrs", part, own, times)
+        for kind, row in ROWS_OF.items():
+            local = struct_ids(chosen, kind)
+            known = distinct(local)
+            numbers = self._next[kind] + np.arange(len(known), dtype=np.uint32)
             view[f"{kind}_id"] = pa.array(local, mask=local < 0)
-            array = logs[kind].combine_chunks()
-            ranked = np.searchsorted(np.unique(local[local >= 0]), local)
-            moved = pa.array(ranked + self._next[kind], mask=local < 0).cast(pa.uint32())
-            view[ROWS_OF[kind]] = moved
-            inner = [moved, *(pc.struct_field(array, [n]) for n in range(1, struct.num_fields))]
-            columns[kind] = pa.StructArray.from_arrays(inner, fields=list(struct))
+            view[row] = pa.array((places(local, known) + self._next[kind]).astype(np.uint32), mask=local < 0)
+            self._add_attributes(f"{kind}_attrs", part, known, numbers)
+            self._next[kind] += len(known)
         self._views["logs"].append(pa.table(view))
-        self._source["logs"].append(pa.table([columns[name] for name in LOGS.names], schema=LOGS))
 
-    def _add_attributes(self, name: str, part: Part, parents: Ids, numbers: Ids, times: Ids | None = None) -> None:
-        """Those of these parents, for SQL as they are and for writing under other numbers; `times` are the parents'."""
-        table = part.tables.of(name)
+    def _add_attributes(self, name: str, part: Part, parents: Ids, told: npt.NDArray[np.generic]) -> None:
+        """Those of these parents; each says with it what is told of its parent."""
+        table = fitted(part.tables.of(name), KEYED)
         held = filled(table["parent_id"])
         found = places(held, parents)
         inside = (found >= 0) & (held >= 0)
         chosen = _rows_of(table, inside)
         if len(chosen) < len(table):
             held, found = held[inside], found[inside]
-        rows = pa.array(numbers[found].astype(np.uint32))
-        self._source[name].append(chosen.set_column(0, ATTRS.field(0), rows))
         view = chosen.set_column(0, "parent_id", pa.array(held))
         view = view.append_column(PART_ID, _repeated(part.part_id, len(chosen)))
-        hidden = rows if times is None else pa.array(times[found])
-        self._views[name].append(view.append_column(HIDDEN[name][0], hidden))
+        self._views[name].append(view.append_column(HIDDEN[name][0], pa.array(told[found])))
 
     def done(self) -> WindowData:
         logs, log_attrs, resource_attrs, scope_attrs = (_joined(tables, name) for name, tables in self._views.items())
-        source = Tables(*(pa.concat_tables([_EMPTY[name], *self._source[name]]) for name in self._source))
-        return WindowData(logs, log_attrs, resource_attrs, scope_attrs, source, self.undated, self.unresolved)
+        return WindowData(logs, log_attrs, resource_attrs, scope_attrs, self.undated, self.unresolved)
 
 
 def _rows_of(table: pa.Table, chosen: npt.NDArray[np.bool_]) -> pa.Table:
@@ -146,15 +147,12 @@ def _repeated(part_id: str, count: int) -> pa.Array:
 
 
 def _joined(tables: list[pa.Table], name: str) -> pa.Table:
-    return pa.concat_tables([VIEW_SCHEMAS[name].empty_table(), *tables])
+    return pa.concat_tables(tables) if tables else VIEW_SCHEMAS[name].empty_table()
 
 
-_EMPTY = {
-    "logs": LOGS.empty_table(), **dict.fromkeys(("log_attrs", "resource_attrs", "scope_attrs"), ATTRS.empty_table())
-}  # fmt: skip
 _BIG = pa.int64()
 _PART = pa.field(PART_ID, pa.dictionary(pa.int32(), pa.string()))
-_VIEW_ATTRS = pa.schema([pa.field("parent_id", _BIG), *list(ATTRS)[1:], _PART])
+_VIEW_ATTRS = pa.schema([pa.field("parent_id", _BIG), *list(KEYED)[1:], _PART])
 _RETYPED = {"id": _BIG, "time_unix_nano": _BIG, "observed_time_unix_nano": _BIG}
 _VIEW_LOGS = pa.schema(
     [

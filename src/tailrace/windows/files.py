@@ -69,21 +69,43 @@ def _parts(place: Place) -> list[str]:
 def read_file(base: Place, file: OtapFile) -> pa.Table:
     """A file with the columns of its table, whichever writer made it."""
     with opened(base, file) as parquet, damage_told(base, file):
-        return read_groups(parquet, file.table, range(parquet.num_row_groups))
+        return read_groups(parquet, SCHEMAS[file.table], range(parquet.num_row_groups))
 
 
-def read_groups(parquet: pq.ParquetFile, table: str, groups: Iterable[int], *, threads: bool = False) -> pa.Table:
+def read_groups(
+    parquet: pq.ParquetFile, schema: pa.Schema, groups: Iterable[int], *, threads: bool = False
+) -> pa.Table:
     """Some of its row groups; with `threads` several columns at a time."""
-    schema = SCHEMAS[table]
-    known = set(parquet.schema_arrow.names)
+    chosen = list(groups)
+    known = set(parquet.schema_arrow.names) - _empty_columns(parquet.metadata, chosen)
     columns = [name for name in schema.names if name in known]
-    return fitted(parquet.read_row_groups(list(groups), columns=columns, use_threads=threads), schema)
+    return fitted(parquet.read_row_groups(chosen, columns=columns, use_threads=threads), schema)
 
 
-def opened(base: Place, file: OtapFile) -> pq.ParquetFile:
-    """DataError where it is none."""
+def _empty_columns(metadata: pq.FileMetaData, groups: list[int]) -> set[str]:
+    """Columns that have no value in any of these row groups: most attributes are of two or three types."""
+    found: set[str] | None = None
+    for number in groups:
+        group = metadata.row_group(number)
+        columns = (group.column(n) for n in range(group.num_columns))
+        told = {column.path_in_schema for column in columns if _is_empty(column)}
+        found = told if found is None else found & told
+    return found or set()
+
+
+def _is_empty(column: pq.ColumnChunkMetaData) -> bool:
+    statistics = column.statistics if column.is_stats_set else None
+    return statistics is not None and statistics.has_null_count and statistics.null_count == column.num_values
+
+
+def opened(base: Place, file: OtapFile, *, keyed: bool = False) -> pq.ParquetFile:
+    """DataError where it is none. With `keyed` keys of attributes are not written out row by row."""
     with damage_told(base, file):
-        return pq.ParquetFile(base.open(file.name))
+        source = base.open(file.name)
+        parquet = pq.ParquetFile(source)
+        if keyed and file.table != "logs" and "key" in parquet.schema_arrow.names:
+            return pq.ParquetFile(source, metadata=parquet.metadata, read_dictionary=["key"])
+        return parquet
 
 
 class damage_told:

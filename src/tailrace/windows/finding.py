@@ -18,6 +18,9 @@ def places(wanted: Ids, known: Ids) -> Ids:
     low, high = int(known.min()), int(known.max())
     if high - low > _SPARSE * len(known) + _FEW:
         return _by_order(wanted, known)
+    if high - low == len(known) - 1 and known[0] == low and (known[1:] > known[:-1]).all():
+        # Every id between the two, in order: an id is its place.
+        return np.where((wanted >= low) & (wanted <= high), wanted - low, NOWHERE)
     # Ids of a writer count up: to look one up is to count, too.
     table = np.full(high - low + 1, NOWHERE, np.int64)
     table[(known - low)[::-1]] = np.arange(len(known))[::-1]
@@ -26,6 +29,17 @@ def places(wanted: Ids, known: Ids) -> Ids:
         found: Ids = table[wanted - low]
         return found
     return np.where(inside, table[np.where(inside, wanted - low, 0)], NOWHERE)
+
+
+def distinct(ids: Ids) -> Ids:
+    """Those that are not negative, in order, each once."""
+    if not len(ids) or (high := int(ids.max())) < 0:
+        return np.zeros(0, np.int64)
+    if high > _SPARSE * len(ids) + _FEW:
+        return np.unique(ids[ids >= 0])
+    there = np.zeros(high + 2, bool)
+    there[np.maximum(ids, NOWHERE)] = True
+    return np.flatnonzero(there[: high + 1])
 
 
 def _by_order(wanted: Ids, known: Ids) -> Ids:

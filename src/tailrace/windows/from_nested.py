@@ -125,7 +125,7 @@ def _bodies(values: pa.StructArray) -> pa.StructArray:
 
 def _values(values: pa.StructArray) -> dict[str, pa.Array]:
     """Columns of values; Odd where one of them has several."""
-    held = {name: values.field(name) for name in _CODES}
+    held = {name: _once(values.field(name)) for name in _CODES}
     types = np.full(len(values), EMPTY, np.uint8)
     told = 0
     for name, array in held.items():
@@ -139,6 +139,19 @@ def _values(values: pa.StructArray) -> dict[str, pa.Array]:
         **{name: held[name] for name in ("str", "int", "double", "bool", "bytes")},
         "ser": _serialised(held["array"], held["kvlist"]),
     }
+
+
+def _once(values: pa.Array) -> pa.Array:
+    """Lists and maps are told piece by piece; Odd where one has several."""
+    if not pa.types.is_list(values.type):
+        return values
+    lengths = np.diff(values.offsets.to_numpy())
+    there = lengths == 1
+    if (lengths > 1).any():
+        raise Odd
+    if not there.any():
+        return pa.nulls(len(values), values.type.value_type)
+    return values.flatten().take(pa.array(np.cumsum(there) - 1, mask=~there))
 
 
 def _serialised(lists: pa.Array, maps: pa.Array) -> pa.Array:

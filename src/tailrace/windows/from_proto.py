@@ -13,7 +13,7 @@ from tailrace.formats import otlp_proto as otlp
 from tailrace.formats.base import RAW_LIMIT, Bad
 from tailrace.formats.otlp_frames import Resources
 from tailrace.formats.otlp_wire import KEY, VALUE, placed, strings
-from tailrace.formats.protobuf_wire import FIXED32, FIXED64, SPAN, VARINT, Bytes, Fields, Ints, scan, texts
+from tailrace.formats.protobuf_wire import FIXED32, FIXED64, SPAN, VARINT, Bytes, Fields, Ints, merged, scan, texts
 from tailrace.windows.from_nested import Odd, flattened, of_owners
 from tailrace.windows.proto_arrow import nested
 from tailrace.windows.schema import ATTRS, BODY, EMPTY, LOGS, NANOS, RESOURCE, SCOPE, VALUE_FIELDS, Tables
@@ -92,8 +92,8 @@ def _logs(data: Bytes, records: Fields) -> tuple[dict[str, pa.Array], pa.Table, 
     size = len(records.owner)
     pairs = fields.of(otlp.RECORD_ATTRIBUTES, SPAN)
     attributes, unread = _attributes(data, pairs)
-    body = fields.of(otlp.BODY, SPAN).last()
-    bodies, unread_bodies = _bodies(data, body, size)
+    bytes_of_body, body = merged(data, fields.of(otlp.BODY, SPAN))
+    bodies, unread_bodies = _bodies(bytes_of_body, body, size)
     unreadable = np.concatenate([pairs.owner[unread], body.owner[unread_bodies]])
     wrong = _wrong(fields, unreadable)
     owners = attributes["parent_id"].to_numpy()
@@ -130,9 +130,9 @@ def _wrong(fields: Fields, unreadable: Ints) -> list[tuple[Flags, str]]:
 
 
 def _resources(data: Bytes, inner: Fields, size: int, bad: list[Bad]) -> tuple[pa.StructArray, pa.Table]:
-    held = inner.of(otlp.RESOURCE, SPAN).last()
-    fields = scan(data, held.start, held.end)
-    attributes = _shared(data, fields.of(otlp.ATTRIBUTES, SPAN), held.owner, bad)
+    own, held = merged(data, inner.of(otlp.RESOURCE, SPAN))
+    fields = scan(own, held.start, held.end)
+    attributes = _shared(own, fields.of(otlp.ATTRIBUTES, SPAN), held.owner, bad)
     dropped = _counts(fields.of(otlp.DROPPED, VARINT), len(held.owner))
     columns = [
         pa.array(np.arange(size), pa.uint32()),
@@ -143,13 +143,13 @@ def _resources(data: Bytes, inner: Fields, size: int, bad: list[Bad]) -> tuple[p
 
 
 def _scopes(data: Bytes, logs: Fields, size: int, bad: list[Bad]) -> tuple[pa.StructArray, pa.Array, pa.Table]:
-    held = logs.of(otlp.SCOPE, SPAN).last()
-    fields = scan(data, held.start, held.end)
+    own, held = merged(data, logs.of(otlp.SCOPE, SPAN))
+    fields = scan(own, held.start, held.end)
     count = len(held.owner)
-    attributes = _shared(data, fields.of(otlp.SCOPE_ATTRIBUTES, SPAN), held.owner, bad)
+    attributes = _shared(own, fields.of(otlp.SCOPE_ATTRIBUTES, SPAN), held.owner, bad)
     told = [
-        _texts(data, fields.of(otlp.SCOPE_NAME, SPAN), count),
-        _texts(data, fields.of(otlp.SCOPE_VERSION, SPAN), count),
+        _texts(own, fields.of(otlp.SCOPE_NAME, SPAN), count),
+        _texts(own, fields.of(otlp.SCOPE_VERSION, SPAN), count),
         _counts(fields.of(otlp.SCOPE_DROPPED, VARINT), count),
     ]
     columns = [pa.array(np.arange(size), pa.uint32()), *(placed([(one, held.owner)], size) for one in told)]
@@ -169,8 +169,8 @@ def _attributes(data: Bytes, pairs: Fields) -> tuple[pa.Table, Flags]:
     """A row per pair, with the number of its message, and which of them cannot be read."""
     inner = scan(data, pairs.start, pairs.end)
     count = len(pairs.owner)
-    held = inner.of(VALUE, SPAN).last()
-    found = read_values(data, held.start, held.end)
+    own, held = merged(data, inner.of(VALUE, SPAN))
+    found = read_values(own, held.start, held.end)
     broken = inner.broken.copy()
     broken[held.owner[found.broken]] = True
     columns = {name: placed([(array, held.owner)], count) for name, array in found.columns.items()}

@@ -27,13 +27,15 @@ def _inner(data: memoryview, number: int, start: int, end: int, depth: int) -> V
         return [_value(data, s, e, depth + 1) for s, e in elements]
     pairs = []
     for s, e in elements:
-        key, value = "", None
+        key, pieces = "", []
         for n, wire, length, at in _members(data, s, e):
             if (n, wire) == (KEY, SPAN):
                 key = bytes(data[at : at + length]).decode(errors="replace")
             elif (n, wire) == (VALUE, SPAN):
-                value = _value(data, at, at + length, depth + 1)
-        pairs.append((key, value))
+                pieces.append(data[at : at + length])
+        # Several are one, as protobuf has it.
+        whole = pieces[0] if len(pieces) == 1 else memoryview(b"".join(pieces))
+        pairs.append((key, _value(whole, 0, len(whole), depth + 1)))
     return tuple(pairs)
 
 
@@ -41,7 +43,9 @@ def _value(data: memoryview, start: int, end: int, depth: int) -> Value:
     if depth > DEEPEST:
         raise ValueError("a value nests too deep")
     found: Value = None
+    last = 0
     for number, wire, value, at in _members(data, start, end):
+        before, known = last, True
         match number, wire:
             case (1, 2):
                 found = bytes(data[at : at + value]).decode(errors="replace")
@@ -52,9 +56,14 @@ def _value(data: memoryview, start: int, end: int, depth: int) -> Value:
             case (4, 1):
                 found = struct.unpack("<d", data[at : at + 8])[0]
             case (5 | 6, 2):
-                found = _inner(data, number, at, at + value, depth)
+                inner = _inner(data, number, at, at + value, depth)
+                # A list that goes on; pairs likewise.
+                found = found + inner if before == number else inner  # type: ignore[operator]
             case (7, 2):
                 found = bytes(data[at : at + value])
+            case _:
+                known = False
+        last = number if known else last
     return found
 
 

@@ -1,7 +1,7 @@
 """OTLP's protobuf → nested Arrow, by the package `ptars` where it is installed (`pip install tailrace[otlp]`).
 
 Our own description of the messages: lists and maps inside a value are bytes there, which is the same on the wire and
-does not nest without end.
+does not nest without end. They are repeated there, as one that comes in pieces is not for this reader to put together.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _MANY = "*"
 _MESSAGES: dict[str, dict[str, _Field]] = {
     _ANY: {
         "str": (wire.STRING, "STRING", ""), "bool": (wire.BOOL, "BOOL", ""), "int": (wire.INT, "INT64", ""),
-        "double": (wire.DOUBLE, "DOUBLE", ""), "array": (wire.ARRAY, "BYTES", ""),
-        "kvlist": (wire.KVLIST, "BYTES", ""), "bytes": (wire.BYTES, "BYTES", ""),
+        "double": (wire.DOUBLE, "DOUBLE", ""), "array": (wire.ARRAY, "BYTES", _MANY),
+        "kvlist": (wire.KVLIST, "BYTES", _MANY), "bytes": (wire.BYTES, "BYTES", ""),
     },
     _PAIR: {"key": (wire.KEY, "STRING", ""), "value": (wire.VALUE, "MESSAGE", _ANY)},
     "Resource": {
@@ -93,9 +93,9 @@ def _description() -> bytes:
                 name=field, number=number, type=getattr(FieldDescriptorProto, f"TYPE_{kind}"),
                 label=getattr(FieldDescriptorProto, label),
             )  # fmt: skip
-            if of:
-                made.type_name = f".tailrace.{of.removesuffix(_MANY)}"
-            if name == _ANY:
+            if message_name := of.removesuffix(_MANY):
+                made.type_name = f".tailrace.{message_name}"
+            if name == _ANY and not of:
                 made.oneof_index = 0
     body: bytes = file.SerializeToString()
     return body

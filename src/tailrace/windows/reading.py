@@ -97,10 +97,10 @@ def attributes_in(base: Place, held: list[tuple[OtapFile, Footer]], wanted: Rang
     return of_parents([read_file(base, file) for file, footer in held if footer.may_hold(wanted)], wanted)
 
 
-def of_parents(tables: list[pa.Table], wanted: Range | None) -> pa.Table:
+def of_parents(tables: list[pa.Table], wanted: Range | None, schema: pa.Schema = ATTRS) -> pa.Table:
     """Rows whose parents are in a range."""
     if wanted is None or not tables:
-        return ATTRS.empty_table()
+        return schema.empty_table()
     table = pa.concat_tables(tables)
     ends = pc.min_max(table["parent_id"]).as_py()
     if not table["parent_id"].null_count and len(table) and wanted[0] <= ends["min"] and ends["max"] <= wanted[1]:

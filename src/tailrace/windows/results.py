@@ -52,8 +52,7 @@ def selected(
         if count_as_double:
             query = f"SELECT * REPLACE ({_AS_DOUBLE}) FROM ({query})"
         attributes = _ordered(rows_of(connection, query))
-    logs = data.source.logs if len(order) == len(marked) else data.source.logs.take(pa.array(order))
-    return Tables(logs, attributes, data.source.resource_attrs, data.source.scope_attrs)
+    return data.whole(order, attributes)
 
 
 def _rows(answer: pa.Table, data: WindowData) -> Ids:

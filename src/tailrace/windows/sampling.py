@@ -95,6 +95,13 @@ class Call:
     weight: str
     part_id: str | None
     size: int
+    groups: tuple[str, ...] = ()
+    "Columns of GROUP BY, where numbers stand for them: Spark finds a group by these faster than by texts."
+
+    @property
+    def numbers(self) -> tuple[str, str]:
+        """The names of those: two hashes, 96 bits together."""
+        return f"{PREFIX}{self.number}_g", f"{PREFIX}{self.number}_h"
 
 
 def widened(source: str, alias: str, call: Call, sampling: Sampling, dialect: Dialect) -> str:
@@ -122,6 +129,9 @@ def _columns(call: Call, sampling: Sampling, dialect: Dialect) -> list[tuple[str
         found.append((f"{PREFIX}{call.number}_{name}", text))
         return found[-1][0]
 
+    if call.groups:
+        add("g", _hashed(call.groups, "xxhash64"))
+        add("h", _hashed(call.groups, "hash"))
     salt = add("salt", _salt(call.part_id, sampling, dialect))
     identity = call.fields[0][1]
     whole = f"TRY_CAST({identity} AS BIGINT)"
@@ -145,6 +155,17 @@ def _columns(call: Call, sampling: Sampling, dialect: Dialect) -> list[tuple[str
     high, low = lanes
     _ranked(call, sampling, dialect, add, f"({high} * 1048576 + {dialect.shift.format(a=low, n=12)})")
     return found
+
+
+def _hashed(groups: tuple[str, ...], function: str) -> str:
+    """What identifies a group as a number, on Spark. Nulls are told apart, which hashes themselves leave out."""
+    numbers = [
+        f"""CASE WHEN typeof({name}) LIKE '%<%'
+        THEN {function}(to_json(struct({name}), map('ignoreNullFields', 'false')))
+        ELSE {function}({name}, isnull({name})) END"""
+        for name in groups
+    ]
+    return numbers[0] if len(numbers) == 1 else f"{function}({', '.join(numbers)})"
 
 
 def _salt(part_id: str | None, sampling: Sampling, dialect: Dialect) -> str:
@@ -189,11 +210,8 @@ def aggregate(call: Call, dialect: Dialect, over: str = "") -> str:
     """A list of the items that were drawn, with what each stands for."""
     at = f"{PREFIX}{call.number}_"
     item = dialect.struct([*call.fields, ("input_weight", f"{at}w"), ("r", f"{at}r")])
-    order = dialect.struct([("r", f"{at}r"), ("id", call.fields[0][1])])
-    # An item whose rank is null is none: weights that are dropped have such ranks.
-    ranked = f"CASE WHEN {at}r IS NOT NULL THEN {order} END"
-    drawn = f"min_by({item}, {ranked}, {call.size + 1}){over}"
     names = [name for name, _ in call.fields]
+    drawn = (_least_on_spark if dialect.name == "spark" else _least)(call, item, names[0], over)
     tau, one = ("get(a, {k}).r" if dialect.name == "spark" else "a[{k1}].r"), dialect.double.format(a="1")
     tau = tau.format(k=call.size, k1=call.size + 1)
     adjusted = f"greatest(x.input_weight, {one} / {tau})"
@@ -207,3 +225,24 @@ def aggregate(call: Call, dialect: Dialect, over: str = "") -> str:
         return f"element_at(transform(array({drawn}), {inner}), 1)"
     inner = f"lambda a: list_transform(a[1:{call.size}], lambda x: {element})"
     return f"list_transform([{drawn}], {inner})[1]"
+
+
+def _least(call: Call, item: str, identity: str, over: str) -> str:
+    """The items with the smallest ranks, in order; of equal ranks the smallest id comes first."""
+    rank = f"{PREFIX}{call.number}_r"
+    order = DUCKDB.struct([("r", rank), (identity, call.fields[0][1])])
+    # An item whose rank is null is none: weights that are dropped have such ranks.
+    return f"min_by({item}, CASE WHEN {rank} IS NOT NULL THEN {order} END, {call.size + 1}){over}"
+
+
+def _least_on_spark(call: Call, item: str, identity: str, over: str) -> str:
+    """The same. Spark compares numbers much faster than structs, so that equal ranks are put in order afterwards.
+
+    `min_by` alone makes Spark sort all rows by group. A list beside it, which is always empty, makes it look up the
+    group of a row by hash instead.
+    """
+    drawn = f"min_by({item}, {PREFIX}{call.number}_r, {call.size + 1}){over}"
+    unsorted = f"if(size(collect_list(CAST(NULL AS INT)){over}) = 0, {drawn}, NULL)"
+    ranks = "WHEN p.r < q.r THEN -1 WHEN p.r > q.r THEN 1"
+    ids = f"WHEN p.{identity} < q.{identity} THEN -1 WHEN p.{identity} > q.{identity} THEN 1"
+    return f"array_sort({unsorted}, (p, q) -> CASE {ranks} {ids} ELSE 0 END)"

@@ -57,6 +57,8 @@ LOGS = pa.schema(
     ]
 )
 ATTRS = pa.schema([pa.field("parent_id", pa.uint32()), pa.field("key", pa.string()), *VALUE_FIELDS])
+KEYED = ATTRS.set(1, pa.field("key", pa.dictionary(pa.int32(), pa.string())))
+"Attributes of which each key is there once, as files hold them: a fifth less to read."
 SCHEMAS = {"logs": LOGS, **dict.fromkeys(ATTRIBUTES, ATTRS)}
 
 
@@ -91,6 +93,10 @@ def _column(table: pa.Table, field: pa.Field) -> pa.ChunkedArray:
     if field.name not in table.column_names:
         return pa.nulls(len(table), field.type)
     column = table.column(field.name)
+    if column.type == field.type:
+        return column
+    if pa.types.is_dictionary(field.type):
+        return _column(table, field.with_type(field.type.value_type)).dictionary_encode()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if pa.types.is_struct(field.type):

@@ -16,14 +16,13 @@ from tailrace.lake.place import Place
 from tailrace.windows.files import OtapFile, damage_told, opened, read_groups
 from tailrace.windows.footers import Range, group_ranges, overlap
 from tailrace.windows.reading import Ids, Part, effective_times, of_parents, parents_of, read_parts
-from tailrace.windows.schema import ATTRIBUTES, ATTRS, Tables
+from tailrace.windows.schema import ATTRIBUTES, KEYED, LOGS, Tables
 
-_KEPT = 8
-"Tables that a reader remembers: windows that follow each other often share them."
 _LEFT_OPEN = 32
 "Files that a reader leaves open for the next window."
 T = TypeVar("T")
 R = TypeVar("R")
+_Key = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class _Opened:
     """A file that is read by several windows, and what its footer says of its row groups."""
 
     def __init__(self, base: Place, file: OtapFile) -> None:
-        self.parquet = opened(base, file)
+        self.parquet = opened(base, file, keyed=True)
         with damage_told(base, file):
             metadata = self.parquet.metadata
             column = "time_unix_nano" if file.table == "logs" else "parent_id"
@@ -67,7 +66,9 @@ class Reader:
         self._base, self._keep_undated, self._threads = base, keep_undated, threads
         # On disk a second thread gains nothing: windows are what is spread.
         self._at_once = 1 if base.is_local else at_once
-        self._kept: OrderedDict[tuple[str, tuple[int, ...]], pa.Table] = OrderedDict()
+        # Tables of this window and of the one before it: windows that follow each other often share them.
+        self._kept: dict[_Key, pa.Table] = {}
+        self._before: dict[_Key, pa.Table] = {}
         self._open: OrderedDict[str, _Opened] = OrderedDict()
 
     def close(self) -> None:
@@ -76,6 +77,7 @@ class Reader:
     def parts(self, sources: Iterable[Source], start: int, end: int) -> Iterator[Part]:
         """What there is for `[start, end)`; rows of other times may be with it."""
         given = list(sources)
+        self._kept, self._before = {}, self._kept
         own = [source for source in given if source.ours]
         found = self._each(lambda source: self._logs(source.file, start, end), own)
         wanted = [parents_of(logs) for logs, _ in found]
@@ -88,11 +90,12 @@ class Reader:
         tables = iter(self._each(lambda one: self._attributes(*one), asked))
         for source, (logs, rows), ranges in zip(own, found, wanted, strict=True):
             attributes = [
-                of_parents(list(islice(tables, len(files))), ranges[name])
+                of_parents(list(islice(tables, len(files))), ranges[name], KEYED)
                 for name, files in zip(ATTRIBUTES, source.attributes, strict=True)
             ]
             yield Part(source.file.part_id, source.file, Tables(logs, *attributes), 0, rows)
         self._close_all_but(_LEFT_OPEN)
+        self._before = {}
         foreign = {source.file.name for source in given if not source.ours}
         if foreign:
             yield from read_parts(self._base, foreign)
@@ -113,7 +116,7 @@ class Reader:
 
     def _attributes(self, file: OtapFile, wanted: Range | None) -> pa.Table:
         if wanted is None:
-            return ATTRS.empty_table()
+            return KEYED.empty_table()
         held = self._opened(file)
         groups = [n for n, one in enumerate(held.ranges) if overlap(one, wanted)]
         return self._table(held, file, groups)
@@ -130,10 +133,10 @@ class Reader:
 
     def _table(self, held: _Opened, file: OtapFile, groups: list[int]) -> pa.Table:
         key = (file.name, tuple(groups))
-        found = self._kept.get(key)
+        found = self._kept.get(key, self._before.get(key))
         if found is None:
             with damage_told(self._base, file):
-                found = self._kept[key] = read_groups(held.parquet, file.table, groups, threads=self._threads > 1)
-            if len(self._kept) > _KEPT:
-                self._kept.popitem(last=False)
+                schema = LOGS if file.table == "logs" else KEYED
+                found = read_groups(held.parquet, schema, groups, threads=self._threads > 1)
+        self._kept[key] = found
         return found

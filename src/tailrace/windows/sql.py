@@ -156,6 +156,9 @@ def _sampled(tree: exp.Query, dialect: Dialect, sampling: Sampling, of_partition
             raise _refused(message, "put the join into a WITH, and sample from that")
         window = node.parent if isinstance(node.parent, exp.Window) else None
         call = _call(number, node, select, window, dialect)
+        if dialect is SPARK and window is None and (names := _grouped(select, node)):
+            call = replace(call, groups=tuple(_text(name, dialect) for name in names))
+            _group_by_numbers(select, names, call.numbers)
         if call.part_id is None and of_partitions:
             raise _refused(f"{SAMPLER} has to know {PART_ID}: ids are unique within it only", f"write {_HINT}")
         source, widened_source = select.args["from_"].this, _TOKEN.format(f"{number}_input")
@@ -182,6 +185,42 @@ def _call(number: int, node: exp.Anonymous, select: exp.Select, window: exp.Wind
     part = next((text for name, text in fields if name == PART_ID), None)
     part = part or next((_text(g, dialect) for g in groups or [] if _name(g, 0) == PART_ID), None)
     return Call(number, fields, _text(_value(members[-1]), dialect), part, int(size.this))
+
+
+def _grouped(select: exp.Select, sampler: exp.Expression) -> list[exp.Column]:
+    """Columns of GROUP BY, where the query needs no more of them than that their values come out; none elsewhere."""
+    group = select.args.get("group")
+    names = list(group.expressions) if group else []
+    odd = [name for name in ("having", "distinct", "qualify", "sort", "cluster", "windows") if select.args.get(name)]
+    if odd or not all(isinstance(name, exp.Column) for name in names):
+        return []
+    if group and any(given for kind, given in group.args.items() if kind != "expressions"):
+        return []
+    for one in select.expressions:
+        if one.unalias() in names:
+            continue
+        for column in one.find_all(exp.Column):
+            if column.find_ancestor(exp.AggFunc) is None and sampler not in _above(column):
+                return []
+    told = {one.alias_or_name for one in select.expressions}
+    order = select.args.get("order")
+    plain = (
+        all(isinstance(key.this, exp.Column) and key.this.name in told for key in order.expressions) if order else True
+    )
+    return names if plain else []
+
+
+def _above(node: exp.Expression) -> Iterator[exp.Expression]:
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
+def _group_by_numbers(select: exp.Select, names: list[exp.Column], numbers: Iterable[str]) -> None:
+    for one in select.expressions:
+        if (column := one.unalias()) in names:
+            one.replace(exp.alias_(exp.First(this=column.copy()), one.alias_or_name, quoted=True))
+    select.args["group"].set("expressions", [exp.column(number) for number in numbers])
 
 
 def _over(window: exp.Window | None, dialect: Dialect) -> str:

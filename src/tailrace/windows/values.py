@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from tailrace.formats import otlp_wire as wire
 from tailrace.formats.fit import joined, quoted
 from tailrace.formats.otlp_wire import placed, utf8
-from tailrace.formats.protobuf_wire import FIXED64, SPAN, VARINT, Bytes, Fields, Ints, scan, texts
+from tailrace.formats.protobuf_wire import FIXED64, SPAN, VARINT, Bytes, Fields, Ints, merged, scan, texts
 from tailrace.windows import schema
 from tailrace.windows.cbor import decode, encode
 from tailrace.windows.nested import json_text, read_nested, write_value
@@ -50,7 +50,8 @@ def read_values(data: Bytes, starts: Ints, ends: Ints) -> Values:
     known = np.zeros(len(fields.owner), bool)
     for number, kind in _WIRES.items():
         known |= (fields.number == number) & (fields.wire == kind)
-    fields = fields.where(known).last()
+    several = fields.where(known)
+    fields = several.last()
     types = np.zeros(size, np.uint8)
     types[fields.owner] = _CODES[fields.number]
     own = {n: fields.of(n, kind) for n, kind in _WIRES.items()}
@@ -62,7 +63,7 @@ def read_values(data: Bytes, starts: Ints, ends: Ints) -> Values:
         "double": placed([(pa.array(doubles), own[wire.DOUBLE].owner)], size),
         "bool": placed([(pa.array(own[wire.BOOL].value != 0), own[wire.BOOL].owner)], size),
         "bytes": placed([(_cut(data, own[wire.BYTES]), own[wire.BYTES].owner)], size),
-        "ser": placed([_nested(data, own[n], n, broken) for n in _NESTED], size),
+        "ser": placed([_nested(data, _since_other(several, own[n], n), n, broken) for n in _NESTED], size),
     }
     return Values(columns, broken)
 
@@ -71,7 +72,19 @@ def _cut(data: Bytes, fields: Fields) -> pa.Array:
     return texts(data, fields.start, fields.value.astype(np.int64))
 
 
+def _since_other(several: Fields, last: Fields, number: int) -> Fields:
+    """Of values that are a list or map in the end, all of its pieces: those that no value of another kind follows."""
+    ends = np.zeros(len(several.broken), bool)
+    ends[last.owner] = True
+    places = np.arange(len(several.owner))
+    other = np.full(len(ends), -1, np.int64)
+    differs = several.number != number
+    np.maximum.at(other, several.owner[differs], places[differs])
+    return several.where(ends[several.owner] & (places > other[several.owner]))
+
+
 def _nested(data: Bytes, fields: Fields, number: int, broken: npt.NDArray[np.bool_]) -> tuple[pa.Array, Ints]:
+    data, fields = merged(data, fields)
     found = as_cbor(_cut(data, fields), number)
     broken[fields.owner[found.is_null().to_numpy(zero_copy_only=False)]] = True
     return found, fields.owner
