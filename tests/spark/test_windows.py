@@ -29,7 +29,7 @@ from tailrace.windows.catalog import Catalog
 from tailrace.windows.data import WindowData, load
 from tailrace.windows.engine import answered, opened
 from tailrace.windows.reading import read_parts
-from tailrace.windows.sampling import Sampling
+from tailrace.windows.sampling import SPARK, Call, Sampling, aggregate
 from tailrace.windows.sources import Source
 from tailrace.windows.spark_engine import register, run_by_spark
 from tailrace.windows.spec import WindowSpec
@@ -209,6 +209,40 @@ def test_samples_of_any_table_are_the_same(spark: SparkSession, items: pa.Table)
     with duckdb.connect() as connection:
         connection.register("lake_rows", table)
         assert connection.sql(sampled(query)).to_arrow_table().to_pylist() == on_spark
+
+
+GROUPED = (
+    "select a, b, count(*) as n, weighted_reservoir_sample(STRUCT(tp_id, 1.0), 2) as s from odd_groups group by a, b",
+    "select b as a, weighted_reservoir_sample(STRUCT(tp_id, 1.0), 2) as s from odd_groups group by b",
+    "select c, weighted_reservoir_sample(STRUCT(tp_id, 1.0), 2) as s from odd_groups group by c",
+    "select upper(a) as u, weighted_reservoir_sample(STRUCT(tp_id, 1.0), 2) as s from odd_groups group by a",
+    "select a, weighted_reservoir_sample(STRUCT(tp_id, 1.0), 2) as s from odd_groups group by a having count(*) > 3",
+    "select weighted_reservoir_sample(STRUCT(tp_id, 1.0), 2) as s from odd_groups",
+)
+
+
+@pytest.mark.parametrize("query", GROUPED)
+def test_groups_with_nulls_and_lists_are_told_apart(query: str, spark: SparkSession) -> None:
+    """Spark finds groups by numbers that are made of their columns."""
+    texts = [None, "x", "y", "xy"]
+    rows = [(a, b, [a, b]) for a in texts for b in texts for _ in range(3)]
+    columns = {name: pa.array([row[place] for row in rows]) for place, name in enumerate("abc")}
+    table = pa.table({"tp_id": [f"row {n}" for n in range(len(rows))], **columns})
+    spark.createDataFrame(table).repartition(3).createOrReplaceTempView("odd_groups")
+    on_spark = spark.sql(sampled(query, "spark")).toArrow()
+    with duckdb.connect() as connection:
+        connection.register("odd_groups", table)
+        expected = connection.sql(sampled(query)).to_arrow_table()
+    assert on_spark.column_names == expected.column_names
+    assert sorted(map(repr, on_spark.to_pylist())) == sorted(map(repr, expected.to_pylist()))
+
+
+def test_equal_ranks_are_ordered_by_id(spark: SparkSession) -> None:
+    """Weights so large that ranks have few digits left."""
+    call = Call(0, (("id", "id"),), "w", None, 3)
+    rows = "SELECT explode(array(5L, 3L, 9L)) AS id, 0.25D AS wrs_0_r, 1.0D AS wrs_0_w"
+    (found,) = spark.sql(f"SELECT {aggregate(call, SPARK)} AS s FROM ({rows})").collect()
+    assert [one["value"]["id"] for one in found["s"]] == [3, 5, 9]
 
 
 def test_a37_a_hot_group_ships_its_candidates_alone(spark: SparkSession) -> None:
