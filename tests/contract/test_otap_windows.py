@@ -186,6 +186,17 @@ def test_a09_row_groups_of_other_times_are_not_read(tmp_path: Path) -> None:
         assert pruned.logs == load_window(read_parts(base), start, start + MINUTE).logs
 
 
+def test_a_clock_that_was_ahead_is_told_and_nothing_dropped(tmp_path: Path) -> None:
+    write(tmp_path / "in", simple("shop", ["a"], time=START))
+    run(tmp_path, START + 500 * MINUTE)
+    write(tmp_path / "in", simple("shop", ["b"], time=START + 10 * MINUTE))
+    with pytest.raises(DataError, match="in the future") as failure:
+        run(tmp_path, START + 20 * MINUTE)
+    assert failure.value.code == "window.clock"
+    state = State.read(places(tmp_path).segments, LocalPlace(str(tmp_path / "out")))
+    assert (state.late_files, len(results(tmp_path))) == (0, 1)
+
+
 @pytest.mark.parametrize("policy", ["drop", "emit", "fail"])
 def test_a12_files_that_come_too_late(policy: str, tmp_path: Path) -> None:
     write(tmp_path / "in", *minutes(3))

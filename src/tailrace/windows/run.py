@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import islice
 
 from tailrace.core.errors import DataError
@@ -83,8 +84,18 @@ class WindowRun:
                 self._commit([], first, first, told)  # the next run is at another time
         else:
             first = self.state.through
+            self._check_clock(first, now)
             self._take_late(first, told)
         self._finish([start for start in starts if first <= start < ready], first, ready, told)
+
+    def _check_clock(self, through: int, now: int) -> None:
+        """A clock that was ahead has finished windows of the future: what comes for them now would be taken as late."""
+        # Whoever begins now begins with the next window.
+        if through > now + self._spec.temporal.granularity:
+            moment = datetime.fromtimestamp(through // 1_000_000_000, UTC)
+            message = f"windows until {moment:%Y-%m-%dT%H:%M:%SZ} are finished, which is in the future"
+            hint = "this or an earlier clock is wrong: set it right and wait until then, or begin anew: state_dir"
+            raise DataError(message, code="window.clock", where=str(self._places.root), hint=hint)
 
     def _finish(self, starts: list[int], first: int, ready: int, told: Callable[[Segment], None]) -> None:
         size = self._spec.temporal.granularity
