@@ -58,7 +58,7 @@ def _value(data: memoryview, start: int, end: int, depth: int) -> Value:
             case (5 | 6, 2):
                 inner = _inner(data, number, at, at + value, depth)
                 # A list that goes on; pairs likewise.
-                found = found + inner if before == number else inner  # type: ignore[operator]
+                found = found + inner if before == number else inner
             case (7, 2):
                 found = bytes(data[at : at + value])
             case _:

@@ -196,11 +196,12 @@ def _grouped(select: exp.Select, sampler: exp.Expression) -> list[exp.Column]:
         return []
     if group and any(given for kind, given in group.args.items() if kind != "expressions"):
         return []
+    own = {id(column) for column in sampler.find_all(exp.Column)}
     for one in select.expressions:
         if one.unalias() in names:
             continue
         for column in one.find_all(exp.Column):
-            if column.find_ancestor(exp.AggFunc) is None and sampler not in _above(column):
+            if id(column) not in own and column.find_ancestor(exp.AggFunc) is None:
                 return []
     told = {one.alias_or_name for one in select.expressions}
     order = select.args.get("order")
@@ -208,12 +209,6 @@ def _grouped(select: exp.Select, sampler: exp.Expression) -> list[exp.Column]:
         all(isinstance(key.this, exp.Column) and key.this.name in told for key in order.expressions) if order else True
     )
     return names if plain else []
-
-
-def _above(node: exp.Expression) -> Iterator[exp.Expression]:
-    while node.parent is not None:
-        node = node.parent
-        yield node
 
 
 def _group_by_numbers(select: exp.Select, names: list[exp.Column], numbers: Iterable[str]) -> None:
