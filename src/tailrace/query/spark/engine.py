@@ -45,6 +45,8 @@ class SparkEngine(Engine):
         give_up: Callable[[], None] | None = None,
         **named: Any,
     ) -> None:
+        if too_large is None:
+            with_arrow()  # loaded later, it would leave objects behind that are told of at the end of the program
         super().__init__(*given, **named)
         self.session = session
         self.too_large = too_large
