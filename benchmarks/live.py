@@ -206,8 +206,10 @@ def live(kind: str, seconds: float, engine: str, rate: float = 0) -> Figures:
         found = costs.figures(sent, time.time())
         stored(f"{root}/parquet/42/*/events.parquet", "event_name", sent)
         waits = watch.waits(sent)
+        if not waits:
+            return found
         seen = {"visible_p50": share(waits, 0.5), "visible_p99": share(waits, 0.99), "visible_seen": len(waits)}
-        return {**found, **(seen if waits else {})}
+        return {**found, **seen}
 
 
 def _settled(root: Path, engine: str) -> None:

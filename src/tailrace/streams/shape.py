@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from tailrace.streams.flat_batches import undecodable
 from tailrace.streams.kinds import EVENTS, schema
+from tailrace.streams.ordering import taken
 from tailrace.streams.sink_options import SinkOptions
 
 AHEAD = 86_400_000
@@ -48,7 +49,7 @@ def shape(kind: str, decoded: pa.Table, options: SinkOptions) -> Shaped:
     table = _stored(kind, kept, options).append_column(PERIOD, pa.array(period, pa.int64()))
     order = np.lexsort((stamps, period, kept["workspace_id"].to_numpy()))
     late = int(np.count_nonzero(period + options.period <= arrived))
-    return Shaped(table.take(pa.array(order)), refused, late)
+    return Shaped(taken(table, order), refused, late)
 
 
 _REASONS = (

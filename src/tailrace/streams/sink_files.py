@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from tailrace.core.errors import TailraceError
 from tailrace.lake.quoting import literal
 from tailrace.streams.kinds import EVENTS, schema
+from tailrace.streams.ordering import taken
 from tailrace.streams.sink_options import CODECS, SinkOptions
 
 if TYPE_CHECKING:
@@ -198,7 +199,7 @@ class FileWriter:
 
 
 def _sorted(table: pa.Table) -> pa.Table:
-    return table.take(pa.array(table["timestamp"].to_numpy().argsort(kind="stable")))
+    return taken(table, table["timestamp"].to_numpy().argsort(kind="stable"))
 
 
 def _groups(batches: pa.RecordBatchReader, wanted: pa.Schema, size: int) -> Iterator[pa.Table]:
