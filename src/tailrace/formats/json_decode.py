@@ -12,7 +12,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from tailrace.core import Json, Jsonl, Table
 from tailrace.formats.base import RAW_LIMIT, Bad, Batch, Decoder, Positions, Stream
-from tailrace.formats.fronts import objects
+from tailrace.formats.fronts import as_sent, has_fronts, moved_in, objects
 from tailrace.formats.joining import joined
 from tailrace.formats.json_cascade import RAW, RAWS, Cascade, Record, Rows
 from tailrace.formats.json_cut import WINDOW_BYTES, Cut, Cutter, Window, is_dense
@@ -20,6 +20,7 @@ from tailrace.formats.json_fit import UNREADABLE, is_utf8
 from tailrace.formats.json_shape import at_path
 from tailrace.formats.json_unwrap import Tree, Unwrapped
 from tailrace.formats.lines import LineBlock, cut_lines
+from tailrace.formats.sniffing import Again
 from tailrace.formats.tabular import records_in
 
 WHOLE_BYTES = 4 * 1024 * 1024
@@ -193,14 +194,18 @@ class LineDecoder:
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
         """Batches of lines; positions are their byte offsets."""
-        for block in cut_lines(objects(stream)):
+        whole = Again(stream)
+        fronts = has_fronts(whole)
+        for sent in cut_lines(whole):
+            block = moved_in(sent) if fronts else sent
             batches: list[Batch] = []
             start = 0
             while start < len(block) or not start:
                 end = min(start + self._step, len(block))
                 rows = self._rows(block, start, end)
                 rows.bad = block.bad + rows.bad if start == 0 else rows.bad
-                batches.append(self._cascade.batch(rows))
+                batch = self._cascade.batch(rows)
+                batches.append(as_sent(batch, sent) if fronts else batch)
                 start, self._step = max(end, 1), _run_of(block)
                 if sum(batch.rows for batch in batches) >= _LINES:
                     yield joined(batches)

@@ -7,7 +7,7 @@ from itertools import chain
 
 from tailrace.core import Common, Json, Table, col
 from tailrace.formats.base import Bad, Stream
-from tailrace.formats.fronts import EXPORTED, Bare
+from tailrace.formats.fronts import EXPORTED, exported
 from tailrace.formats.json_decode import json_decoder
 
 _FORMAT = Json(records="logEvents", unwrap=("events",))
@@ -32,7 +32,7 @@ class Messages:
         whole = _Blocks(chain([first], blocks))
         if first.lstrip()[:1] == b"{":
             return self._lines(whole)
-        return iter(Bare(whole, EXPORTED, blanks=False) if EXPORTED.match(first) else whole)
+        return iter(exported(whole) if EXPORTED.match(first) else whole)
 
     def _lines(self, documents: _Blocks) -> Iterator[bytes]:
         for batch in json_decoder(_EVENTS, _FORMAT).decode(documents):

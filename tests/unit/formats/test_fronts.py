@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import numpy as np
 import pytest
 from layoutread import Chunks
 
@@ -39,6 +42,34 @@ def test_lines_of_json_with_something_before_them(front: bytes) -> None:
     assert read(Jsonl(), data) == expected
     assert read(Jsonl(), *(data[at : at + 7] for at in range(0, len(data), 7))) == expected
     assert read(Json(), data) == ([(0, 0), (1, 1), (2, 2)], [])
+
+
+def fields_without_column(fmt: Format, data: bytes) -> list[dict[str, object]]:
+    """Per row, in the order of the log."""
+    table = Table("t", "", fmt, COLUMNS, Common(time=()))
+    extras: list[dict[str, object]] = []
+    for batch in decoder(table, fmt).decode(Chunks([data])):
+        texts = batch.extra.to_pylist() if batch.extra is not None else [None] * batch.rows
+        extras += [json.loads(texts[row]) if texts[row] else {} for row in np.argsort(batch.positions).tolist()]
+    return extras
+
+
+@pytest.mark.parametrize("fmt", [Json(), Jsonl()])
+@pytest.mark.parametrize("front", [*FRONTS, b'2024-07-05T10:00:00\\"Z \xff '])
+def test_what_stands_before_is_kept(fmt: Format, front: bytes) -> None:
+    data = b"".join(b'%s{"a":%d,"c":1}\n' % (front, n) for n in range(3)) + b'{"a":3}\n'
+    before = {"tp_before": front.decode(errors="replace").strip(), "c": 1}
+    assert fields_without_column(fmt, data) == [before, before, before, {}]
+
+
+def test_lines_that_are_refused_are_kept_as_sent() -> None:
+    lines = b'2024-07-05T10:00:00Z {"a":1}\n2024-07-05T10:00:01Z {"a":\n2024-07-05T10:00:02Z {"a":3,"b":"\xff"}\n'
+    rows, bad = read(Jsonl(), lines)
+    assert (rows, bad) == ([(0, 1), (56, 3)], [b'2024-07-05T10:00:01Z {"a":'])
+    table = Table("t", "", Jsonl(), COLUMNS, Common(time=()))
+    (batch,) = decoder(table, table.format).decode(Chunks([lines]))
+    sent = lines.splitlines()
+    assert [batch.raw(row) for row in np.argsort(batch.positions).tolist()] == [sent[0], sent[2]]
 
 
 def test_only_the_first_line_tells() -> None:
