@@ -15,7 +15,7 @@ from tailrace.formats.fit import Texts
 from tailrace.formats.otlp_frames import Resources, resources
 from tailrace.formats.otlp_rows import Rows, group_fields
 from tailrace.formats.otlp_wire import Documents, attributes, placed, strings, values
-from tailrace.formats.protobuf_wire import FIXED32, FIXED64, SPAN, VARINT, Bytes, Fields, Ints, scan, texts
+from tailrace.formats.protobuf_wire import FIXED32, FIXED64, SPAN, VARINT, Bytes, Fields, Ints, merged, scan, texts
 
 RESOURCE, SCOPE_LOGS, SCHEMA_URL = 1, 2, 3
 SCOPE, LOG_RECORDS = 1, 2
@@ -51,7 +51,7 @@ def _rows(found: Resources) -> Rows:
 def _resources(data: Bytes, inner: Fields, size: int) -> list[_Group]:
     """What each resource says of itself."""
     url = strings(data, inner.of(SCHEMA_URL, SPAN), size).to_pylist()
-    held = inner.of(RESOURCE, SPAN).last()
+    data, held = merged(data, inner.of(RESOURCE, SPAN))
     fields = scan(data, held.start, held.end)
     told = attributes(data, fields.of(ATTRIBUTES, SPAN), len(held.owner)).texts.to_pylist()
     dropped = numbers(fields.of(DROPPED, VARINT), len(held.owner)).to_pylist()
@@ -64,7 +64,7 @@ def _resources(data: Bytes, inner: Fields, size: int) -> list[_Group]:
 
 def _scopes(data: Bytes, logs: Fields, size: int) -> list[_Group]:
     url = strings(data, logs.of(SCHEMA_URL, SPAN), size).to_pylist()
-    held = logs.of(SCOPE, SPAN).last()
+    data, held = merged(data, logs.of(SCOPE, SPAN))
     fields = scan(data, held.start, held.end)
     count = len(held.owner)
     columns = {
@@ -122,8 +122,8 @@ class _Records:
         return strings(self.data, self.fields.of(number, SPAN), self.size)
 
     def _body(self) -> Documents:
-        held = self.fields.of(BODY, SPAN).last()
-        found = values(self.data, held.start, held.end, quote=False)
+        data, held = merged(self.data, self.fields.of(BODY, SPAN))
+        found = values(data, held.start, held.end, quote=False)
         broken = np.zeros(self.size, bool)
         broken[held.owner[found.broken]] = True
         return Documents(placed([(found.texts, held.owner)], self.size), broken)

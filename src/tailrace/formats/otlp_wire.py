@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from tailrace.formats.fit import joined, quoted
 from tailrace.formats.otlp_values import spelled
-from tailrace.formats.protobuf_wire import FIXED64, SPAN, VARINT, Bytes, Fields, Ints, scan, texts, walk
+from tailrace.formats.protobuf_wire import FIXED64, SPAN, VARINT, Bytes, Fields, Ints, merged, scan, texts, walk
 
 KEY, VALUE = 1, 2
 STRING, BOOL, INT, DOUBLE, ARRAY, KVLIST, BYTES = range(1, 8)
@@ -63,7 +63,7 @@ def attributes(data: Bytes, pairs: Fields, size: int) -> Documents:
     inner = scan(data, pairs.start, pairs.end)
     count = len(pairs.owner)
     keys = strings(data, inner.of(KEY, SPAN), count).fill_null("")
-    held = inner.of(VALUE, SPAN).last()
+    data, held = merged(data, inner.of(VALUE, SPAN))
     found = values(data, held.start, held.end, quote=True)
     members = joined(quoted(keys), ":", placed([(found.texts, held.owner)], count).fill_null("null"))
     offsets = np.searchsorted(pairs.owner, np.arange(size + 1)).astype(np.int32)

@@ -191,3 +191,19 @@ def test_lengths_that_lie_allocate_nothing() -> None:
     batches = decoded(b"\x0a" + varint(2**40) + b"rest")
     assert rows_of(batches) == []
     assert bad_of(batches) == ["otlp: a message of more than 67108864 bytes"]
+
+
+def test_messages_in_pieces_are_put_together() -> None:
+    """As protobuf has it: a resource, scope, body or value that comes twice is one message."""
+
+    def pair(key: str, *values: bytes) -> bytes:
+        return span(1, key.encode()) + b"".join(span(2, value) for value in values)
+
+    text, nothing = span(1, b"x"), b""
+    record = span(5, text) + span(5, nothing) + span(6, pair("a", text, nothing))
+    scope = span(1, span(1, b"lib")) + span(1, span(2, b"1.0")) + span(2, record)
+    resource = span(1, span(1, pair("r", text))) + span(1, span(1, pair("s", text))) + span(2, scope)
+    (row,) = rows_of(decoded(span(1, resource)))
+    assert row["resource_attributes"] == {"r": "x", "s": "x"}
+    assert (row["scope_name"], row["scope_version"]) == ("lib", "1.0")
+    assert (row["body"], row["attributes"]) == ("x", {"a": "x"})
