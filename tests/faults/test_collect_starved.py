@@ -55,9 +55,10 @@ def assert_completes(world, home: Home) -> None:
 
 
 def test_a_worker_is_killed(home, world, logs):
+    workers: list[int] = []
     with killed_afterwards(home.start("collect", "large")) as process:
-        wait_for(lambda: home.readers(logs / "large.log") or process.poll() is not None)
-        for worker in home.readers(logs / "large.log"):
+        wait_for(lambda: workers.extend(home.readers(logs / "large.log")) or workers or process.poll() is not None)
+        for worker in workers:
             os.kill(worker, signal.SIGKILL)
         done = ended(process)
     assert done.code == 5, done
