@@ -271,6 +271,16 @@ def _handed_on(entry: Entry, before: Entry | None, day: date, more: int) -> Entr
     """One of which not all days are there looks as if it had changed: then it is read as a whole."""
     dates = {day, *(before.dates if before else ())}
     rows = more + (before.rows if before else 0)
+    quarantined, generation = (before.quarantined, before.generation) if before else (0, entry.generation)
     base = entry if before is None or entry.at >= before.at else before
-    base = replace(base, rows=rows, dates=tuple(sorted(dates)), quarantined=0, resumed=None)
+    base = replace(
+        base,
+        rows=rows,
+        received=base.received - base.quarantined + quarantined,
+        quarantined=quarantined,
+        dates=tuple(sorted(dates)),
+        generation=max(entry.generation, generation),
+        # As if it had been read on: records that were refused here have not come, and are not replaced.
+        resumed=(base.offset or base.size) if before is not None and (before.rows or quarantined) else None,
+    )
     return base if dates.issuperset(entry.dates) else replace(base, version="", offset=None)
