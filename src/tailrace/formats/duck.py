@@ -30,12 +30,24 @@ def _connection(_process: int, _thread: int) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def answers(query: str, given: pa.Table) -> pa.Table:
+def answers(query: str, given: pa.Table, *, in_place: bool = False) -> pa.Table:
     """What a query over the table `given` gives.
 
     It is planned once for every schema of that table: planning takes milliseconds, more than running it on a batch.
+    `in_place`: what stands twice in the query is computed where it stands. Else DuckDB computes it once, beforehand:
+    outside of a TRY that it stands in.
     """
     connection = con()
+    if in_place:
+        connection.execute("SET disabled_optimizers = 'common_subexpressions'")
+    try:
+        return _planned(connection, query, given)
+    finally:
+        if in_place:
+            connection.execute("RESET disabled_optimizers")
+
+
+def _planned(connection: duckdb.DuckDBPyConnection, query: str, given: pa.Table) -> pa.Table:
     plans = _plans(connection)
     plan = plans.get((query, given.schema))
     if plan is None:

@@ -75,7 +75,7 @@ class Question:
         """Rows on which nothing raises: TRY makes a null of an error, and `IS NULL` never is one."""
         tried = " AND ".join(f"TRY(({sql}) IS NULL) IS NOT NULL" for sql in self._asked.values())
         try:
-            return np.array(run(f'SELECT {tried} AS fine, "{ROW}"', given)["fine"].to_pylist(), bool)
+            return np.array(run(f'SELECT {tried} AS fine, "{ROW}"', given, in_place=True)["fine"].to_pylist(), bool)
         except duckdb.Error:  # TRY takes no subquery and nothing random: then by halves
             return np.array(self._fine_by_halves(given), bool)
 
@@ -105,11 +105,11 @@ class Question:
         return None
 
 
-def run(select: str, given: Given, lookups: str = "") -> pa.Table:
-    """Answers in the order of the rows, one for each."""
+def run(select: str, given: Given, lookups: str = "", *, in_place: bool = False) -> pa.Table:
+    """Answers in the order of the rows, one for each; `in_place`: so that TRY takes all errors of what stands in it."""
     constants = "".join(f", NULL::VARCHAR AS {_quoted(name)}" for name in given.silent)
     query = f"{select} FROM (SELECT *{lookups} FROM (SELECT *{constants} FROM given) AS given) AS given"
-    answered = answers(query, given.table)
+    answered = answers(query, given.table, in_place=in_place)
     numbers = answered[ROW].to_numpy()
     if not (np.diff(numbers) > 0).all():
         answered = answered.take(pa.array(np.argsort(numbers, kind="stable")))

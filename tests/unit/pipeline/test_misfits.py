@@ -14,8 +14,10 @@ from logfiles import write
 from world import World
 
 from tailrace.core import Column, col, struct
+from tailrace.core.registry import find_table, table_names
 from tailrace.pipeline.compute import Computer
 from tailrace.pipeline.misfits import Misfits, told
+from tailrace.pipeline.questions import Question
 
 
 def misfits(columns: tuple[Column, ...], **fields: list[str | None]) -> Misfits:
@@ -144,3 +146,27 @@ def test_rows_are_stored_flagged_and_say_what_was_sent(world: World, tmp_path: P
     assert found == [(80, None), (None, "http")]
     ((reason,),) = world.query("select reason from tp_quarantine")
     assert reason == "row: no timestamp ('soon' in tp_timestamp is no time that the column's SQL reads)"
+
+
+def test_values_that_all_misfit_take_one_question_a_column(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever stands twice in an expression: by halves it would be a question for every row."""
+    monkeypatch.setattr(Question, "_fine_by_halves", lambda *_: pytest.fail("rows are asked about one by one"))
+    twice = "case when try_cast(amount as double) > 1 then try_cast(amount as double) end"
+    columns = (col("n", "double", sql=twice), col("at", "timestamp", sql="try_strptime(day, '%Y-%m-%d')"))
+    found = misfits(columns, amount=[f"x{n}" for n in range(100)], day=["soon"] * 100)
+    assert found == {n: {"n": f"x{n}", "at": "soon"} for n in range(100)}
+
+
+def test_rows_of_built_in_tables_are_not_asked_about_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Question, "_fine_by_halves", lambda *_: pytest.fail("rows are asked about one by one"))
+    tables = [found for name in table_names() if (found := find_table(name))]
+    computers = [Computer(table.columns, None, ()) for table in tables]
+    misfit = 0
+    for computer in (c for c in computers if c.expressions):
+        for text in ("garbage", "31.05.2024", '{"a": 1}', "12,5"):
+            fields = {
+                name: pa.array([text] * 3) if kind == pa.string() else pa.nulls(3, kind)
+                for name, kind in computer.fields.items()
+            }
+            misfit += len(computer.compute(fields, 3).misfits)
+    assert misfit
