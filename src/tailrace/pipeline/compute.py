@@ -60,7 +60,7 @@ class Computer:
         self.fields = {name: folded.get(name.lower(), pa.string()) for name in names}
         "What the computed columns may read: names and, where no row has the field, its type."
         asked = {name: f"TRY_CAST(({sql}\n) AS {kind})" for name, (sql, kind) in self.expressions.items()}
-        self.computed = Question(asked, "transform")
+        self.computed = Question(asked, "transform of {}")
         self.attempts = attempts(declared, self.expressions)
         self.filter = filter
         self.kept = Question({"keep": f"({filter}\n)::BOOLEAN"}, what)

@@ -48,6 +48,7 @@ class Question:
     """Several expressions, by the names of their answers."""
 
     def __init__(self, asked: Mapping[str, str], what: str) -> None:
+        """`what`: how an expression that raises is called; `{}` in it stands for the name of its answer."""
         self._asked = asked
         self._what = what
         self._select = "SELECT " + ", ".join(f'{sql} AS "{name}"' for name, sql in asked.items()) + f', "{ROW}"'
@@ -67,9 +68,20 @@ class Question:
         fine = self.fine(given)
         answered = run(self._select, given.only(fine)).take(pa.array(np.cumsum(fine) - 1, mask=~fine))
         failing = np.flatnonzero(~fine).tolist()
-        reasons = [f"{self._what}: {self.complaint(given.only(slice(n, n + 1)))}" for n in failing[:REASONS]]
-        reasons += [f"{self._what}: an expression raises"] * (len(failing) - len(reasons))
-        return answered, dict(zip(failing, reasons, strict=True))
+        names = self._first_raising(given.only(~fine))
+        told = [self._reason(names[i], given.only(slice(n, n + 1))) for i, n in enumerate(failing[:REASONS])]
+        told += [self._reason(name) for name in names[REASONS:]]
+        return answered, dict(zip(failing, told, strict=True))
+
+    def _first_raising(self, given: Given) -> list[str]:
+        """Of rows on which something raises: which expression does, the first of several."""
+        names = list(self._asked)
+        each = [Question({name: self._asked[name]}, "").fine(given) for name in names]
+        return [names[number] for number in np.argmin(each, axis=0).tolist()]
+
+    def _reason(self, name: str, row: Given | None = None) -> str:
+        complaint = None if row is None else Question({name: self._asked[name]}, "").complaint(row)
+        return f"{self._what.format(name)}: {complaint or 'the expression raises'}"
 
     def fine(self, given: Given) -> npt.NDArray[np.bool_]:
         """Rows on which nothing raises: TRY makes a null of an error, and `IS NULL` never is one."""

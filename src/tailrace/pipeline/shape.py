@@ -172,16 +172,12 @@ class Shaper:
             given = {**columns, "tp_timestamp": times, **self._shared(columns, shaped, times)}
             if self.job.filter is not None:
                 wanted, failing = self.computer.wanted(given, rows)
-                refused |= failing
+                refused = failing | refused
             if self.eraser is not None:
                 erased, failing = self.eraser.wanted(given, rows)
-                refused |= failing
-        if times.null_count:
-            refused |= self.timeless.reasons(times, columns.get("tp_extra"), [batch for _, batch in parts])
-        for column in self.required:
-            array = columns.get(column.name)
-            missing = range(rows) if array is None else _nulls(array)
-            refused |= dict.fromkeys(missing, f"row: required column {column.name} is null")
+                refused = failing | refused
+        # Where an expression raises, nothing is computed: that the row has no time then is no reason of its own.
+        refused = self._lacking(columns, times, parts) | refused
         if refused:
             keep[list(refused)] = False
             _quarantine(refused, parts, shaped)
@@ -199,6 +195,17 @@ class Shaper:
         keep &= wanted
         self._count(shaped, keep, "stored")
         return None if keep.all() else pa.array(keep)
+
+    def _lacking(self, columns: dict[str, pa.Array], times: pa.Array, parts: list[Part]) -> dict[int, str]:
+        """Rows without a time, or without a value in a column that has to have one."""
+        lacking: dict[int, str] = {}
+        if times.null_count:
+            lacking |= self.timeless.reasons(times, columns.get("tp_extra"), [batch for _, batch in parts])
+        for column in self.required:
+            array = columns.get(column.name)
+            missing = range(len(times)) if array is None else _nulls(array)
+            lacking |= dict.fromkeys(missing, f"row: required column {column.name} is null")
+        return lacking
 
     def _shared(self, columns: dict[str, pa.Array], shaped: Shaped, times: pa.Array) -> dict[str, pa.Array]:
         """Shared columns for a filter or tp_index that asks for them."""

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tailrace.core import At, Table
 from tailrace.formats.base import Batch
+from tailrace.formats.json_struct import names_in
 
 _MISFIT = "tp_misfit"
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
@@ -31,6 +32,8 @@ class Timeless:
         self._computed = {column.name for column in table.columns if column.sql is not None}
         self._places = dict.fromkeys(["tp_timestamp", *named])
         asked = [column for column in table.columns if column.name in self._places]
+        # What a time is computed from may have been no value of its own column: then nothing was computed.
+        self._places |= dict.fromkeys(name for column in asked if column.sql for name in names_in(column.sql))
         self._sources = [] if any(column.sql for column in asked) else [c.src or c.name for c in asked]
 
     def reasons(self, times: pa.Array, extra: pa.Array | None, batches: Sequence[Batch]) -> dict[int, str]:

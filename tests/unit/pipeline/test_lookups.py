@@ -104,7 +104,7 @@ def test_a_row_that_raises_is_refused_alone() -> None:
     columns = {"t": texts}
     refused, _ = computer.compute(columns, 3)
     assert list(refused) == [1]
-    assert refused[1].startswith("transform: ")
+    assert refused[1].startswith("transform of a: ")
     assert columns["b"].to_pylist() == ["2", None, "3"]
 
 

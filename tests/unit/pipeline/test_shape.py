@@ -119,7 +119,7 @@ def test_quarantine_holds_the_bytes_of_the_row() -> None:
     found = [(o.artifact, b.position, b.raw, b.reason) for o, b in shaped.bad]
     assert found[0] == (1, 1000, b"?", "json: invalid")
     assert [f[:3] for f in found[1:]] == [(1, 0, b"raw 0"), (1, 20, b"raw 20")]
-    assert found[1][3].startswith("transform: Conversion Error")
+    assert found[1][3].startswith("transform of double: Conversion Error")
     assert found[2][3] == "row: no timestamp (no time in at)"
 
 

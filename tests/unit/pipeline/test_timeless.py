@@ -78,3 +78,72 @@ def test_a_field_that_no_record_has_is_named_with_those_that_there_are(world: Wo
 def test_times_that_can_be_read_are_rows(world: World, tmp_path: Path) -> None:
     assert reasons(world, '{"at": "2026-11-16T10:00:00Z"}\n') == []
     assert len(world.query("select 1 from t")) == 1
+
+
+COMPUTED = """
+format "regex" "words" {{
+  layout = `^(?P<at>\\S+ \\S+) (?P<n>\\S+) (?P<m>\\S+)$`
+}}
+table "t" {{
+  column "tp_timestamp" {{
+    transform = "{time}"
+  }}
+  column "n" {{
+    type      = "integer"
+    transform = "n::integer"
+    {more}
+  }}
+  column "m" {{
+    type      = "integer"
+    transform = "m::integer"
+  }}
+}}
+partition "t" "p" {{
+  {filter}
+  source "file" {{
+    paths  = ["{logs}"]
+    format = format.regex.words
+  }}
+}}
+"""
+GOOD, LATE = "18.11.2026 10:00:00", "18.11.2026 25:61:00"
+FIVE = "transform of n: Conversion Error: Could not convert string 'five' to INT32"
+SIX = "transform of m: Conversion Error: Could not convert string 'six' to INT32"
+PARSED = r"strptime(\"at\", '%d.%m.%Y %H:%M:%S')"
+TAKEN = r"(split_part(split_part(\"at\", ' ', 1), '.', 3) || '-11-18 ' || split_part(\"at\", ' ', 2))::timestamp"
+
+
+def computed(world: World, time: str, lines: str, more: str = "", filter: str = "") -> list[str]:
+    logs = world.home.parent / "logs"
+    logs.mkdir()
+    (logs / "a.log").write_text(lines)
+    world.write_config(COMPUTED.format(logs=logs, time=time, more=more, filter=filter))
+    (report,) = world.collect()
+    assert report.clean, report.troubles
+    assert report.counts.stored == 1
+    return [reason for (reason,) in world.query("select reason from tp_quarantine order by position")]
+
+
+@pytest.mark.parametrize(("time", "wrong"), [(PARSED, "Invalid Input Error: "), (TAKEN, "Conversion Error: ")])
+@pytest.mark.parametrize("more", ["", "required = true"])
+@pytest.mark.parametrize("filter", ["", 'filter = "n + 1 > 0"'])
+def test_an_expression_that_raises_is_the_reason(world: World, time: str, wrong: str, more: str, filter: str) -> None:
+    lines = f"{GOOD} 1 2\n{GOOD} five 2\n{GOOD} 5 six\n{LATE} 5 6\n"
+    five, six, late = computed(world, time, lines, more, filter)
+    assert five.startswith(FIVE)
+    assert six.startswith(SIX)
+    assert late.startswith(f"transform of tp_timestamp: {wrong}")
+    assert "25:61:00" in late
+
+
+def test_more_rows_than_are_asked_about_tell_the_column(world: World) -> None:
+    reasons = computed(world, PARSED, f"{GOOD} 1 2\n" + f"{GOOD} five 2\n{GOOD} 5 six\n" * 60)
+    assert (len(reasons), reasons[-2:]) == (120, [f"transform of {name}: the expression raises" for name in "nm"])
+
+
+def test_a_time_is_computed_from_what_its_own_column_cannot_read(world: World) -> None:
+    """Fields that no column declares are columns by themselves: here, of times."""
+    lines = "".join(f"2026-11-18 {end}\n" for end in ("10:00:00 1 2", "10:00:01 five 2", "25:61:00 5 6"))
+    five, late = computed(world, r"\"at\"::timestamp", lines)
+    assert five.startswith(FIVE)
+    assert late == f"row: no timestamp ('2026-11-18 25:61:00' in at {UNREAD}"
