@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from deltalake import DeltaTable
 from logfiles import write
 from world import World
 
+from tailrace.cli.main import cli
 from tailrace.core import Struct, Table, col, registry
 from tailrace.pipeline.report import PartitionReport
 
@@ -70,6 +72,36 @@ def test_another_type_is_refused_before_anything_is_stored(world: World, tmp_pat
     assert (error.code, bool(error.hint)) == ("lake.type-change", True)
     collect(world, tmp_path / "logs", OLD)
     assert world.query("select n from app order by n") == [(1,), (2,)]
+
+
+def run(world: World, *command: str) -> Result:
+    return CliRunner().invoke(cli, ["--home", str(world.home), *command])
+
+
+def told(world: World, *command: str) -> list[str]:
+    """Warnings that name the type that is stored."""
+    done = run(world, *command)
+    return [line.strip() for line in done.output.splitlines() if "is stored as" in line]
+
+
+def test_a_table_that_holds_nothing_any_more_takes_another_type(world: World, tmp_path: Path) -> None:
+    write(tmp_path / "logs" / "1.jsonl", record(1))
+    collect(world, tmp_path / "logs", OLD)
+    wide = OLD.replace("integer", "bigint")
+    assert collect(world, tmp_path / "logs", wide).counts.received == 0
+    assert len(told(world, "config", "validate")) == 1
+    assert len(told(world, "doctor")) == 1
+    assert run(world, "partition", "delete", "app.p", "--force").exit_code == 0
+    assert collect(world, tmp_path / "logs", wide).error is not None, "rows can be restored"
+    assert len(told(world, "config", "validate")) == 1
+    assert run(world, "partition", "delete", "app.p", "--for-good", "--force").exit_code == 0
+    assert told(world, "config", "validate") == []
+    write(tmp_path / "logs" / "2.jsonl", json.dumps({"at": "2024-05-03T10:00:00Z", "n": 2**40}) + "\n")
+    assert collect(world, tmp_path / "logs", wide).clean
+    assert world.query("select n from app order by n") == [(1,), (2**40,)]
+    assert collect(world, tmp_path / "logs", wide).counts.received == 0, "the ledger knows what is stored"
+    assert run(world, "doctor", "--deep").exit_code == 0
+    assert told(world, "doctor") == []
 
 
 def grown(trail: Table) -> Table:

@@ -108,7 +108,7 @@ def _config(context: Context) -> Iterator[Finding]:
     from tailrace.cli.examining import examined
     from tailrace.cli.summary import count
 
-    found = examined(context)
+    found = examined(context, far=True)
     for problem in found.problems:
         yield Finding(CONFIGURATION, "error", str(problem), problem.hint)
     if found.config is not None and not found.problems:

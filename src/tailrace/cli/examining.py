@@ -22,8 +22,12 @@ class Examined:
     warnings: tuple[ConfigError, ...]
 
 
-def examined(context: Context) -> Examined:
-    """All that is wrong, at once. Imports engines only if there is SQL or a pattern."""
+def examined(context: Context, *, far: bool = False) -> Examined:
+    """All that is wrong, at once. Imports engines only if there is SQL, a pattern, or a table that is stored.
+
+    `far`: a lake in an object store is asked, too, for the types of its columns.
+    """
+    from tailrace.cli.against_lake import misplaced_tiers, other_types
     from tailrace.cli.settings import load_config
     from tailrace.config import ConfigErrors
     from tailrace.core import ConfigError
@@ -40,4 +44,5 @@ def examined(context: Context) -> Examined:
         return Examined(None, ConfigErrors((*error.errors, *more)).errors, readable.warnings)
     except ConfigError as error:
         return Examined(None, (error,), ())
-    return Examined(config, tuple(check(config)), config.warnings)
+    problems = sorted((*check(config), *misplaced_tiers(context, config)), key=lambda problem: problem.place)
+    return Examined(config, tuple(problems), (*config.warnings, *other_types(context, config, far=far)))

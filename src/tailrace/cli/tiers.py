@@ -13,6 +13,7 @@ from tailrace.core.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from tailrace.config import Config, OtherBlock
     from tailrace.config.model import ConnectionSpec
+    from tailrace.config.places import Problem
     from tailrace.lake.paths import Lake, Tier
     from tailrace.lake.place import Place
     from tailrace.lake.resting import Rule
@@ -47,7 +48,8 @@ def rules_for(config: Config, lake: Lake, table: str, partition: str, now: datet
     """Where the days of a partition rest, in the order in which that is declared; nothing: in the workspace."""
     found = _of_partition(config, table, partition)
     for _, block in found:
-        _require_apart(config, block, lake)
+        if (problem := _misplaced(config, block, lake)) is not None:
+            raise problem
     return tuple(_rule(config, declared, now) for declared in found)
 
 
@@ -111,18 +113,31 @@ def _connection(config: Config, block: OtherBlock) -> ConnectionSpec | None:
     return next(each for each in config.connections if (each.type, each.name) == named.path[1:])
 
 
-def _require_apart(config: Config, block: OtherBlock, lake: Lake) -> None:
+def declares_tiers(config: Config) -> bool:
+    """Is there any?"""
+    return next(_all(config), None) is not None
+
+
+def misplaced(config: Config, lake: Lake) -> Iterator[Problem]:
+    """Tiers in which no day of this lake may rest."""
+    for _, block in _all(config):
+        with suppress(ConfigError):  # one that cannot be opened at all is told of elsewhere
+            if (problem := _misplaced(config, block, lake)) is not None:
+                yield problem
+
+
+def _misplaced(config: Config, block: OtherBlock, lake: Lake) -> Problem | None:
     """What lies in the workspace is looked after there; and whoever can read a bucket cannot read our disk."""
-    place, where = _place(config, block), str(config.outline.value(block.where, "path"))
+    place, where = _place(config, block), config.outline.value(block.where, "path")
     if place.is_local and not lake.data_root.is_local:
         hint = "write a URL, such as s3://bucket/prefix: other machines read the workspace, too"
-        raise ConfigError("the workspace is in an object store, and the tier on this disk", code="config.contradiction",
-            where=where, hint=hint)  # fmt: skip
+        message = "the workspace is in an object store, and the tier on this disk"
+        return config.outline.problem(where, message, "contradiction", hint)
     inner, outer = f"{place.uri}/", (f"{lake.data_root.uri}/", f"{lake.meta_root.uri}/")
     if inner.startswith(outer) or any(root.startswith(inner) for root in outer):
         hint = "choose a directory beside it; without a tier days rest in the workspace"
-        raise ConfigError("the tier is in the workspace, or around it", code="config.contradiction", where=where,
-            hint=hint)  # fmt: skip
+        return config.outline.problem(where, "the tier is in the workspace, or around it", "contradiction", hint)
+    return None
 
 
 def _rule(config: Config, declared: Declared, now: datetime) -> Rule:

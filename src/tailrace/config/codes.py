@@ -58,6 +58,7 @@ CODES = {
     "config.missing-time": "A table does not say when its events happened.",
     "config.unknown-type": "There is no such type of column or variable.",
     "config.unknown-column": "There is no such column.",
+    "config.type-change": "A column is stored in another type than is declared (a warning; `collect` refuses it).",
     "config.bad-expression": "A filter or transform is no SQL expression over one row.",
     "config.format": "A format is of a dialect that does not exist.",
     "config.grok": "A grok pattern cannot be read.",

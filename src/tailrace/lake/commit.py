@@ -22,7 +22,7 @@ from tailrace.lake.paths import Lake
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import active_files, active_paths
 from tailrace.lake.steps import reached
-from tailrace.lake.table import ATTEMPTS, widen
+from tailrace.lake.table import ATTEMPTS
 from tailrace.lake.table_place import is_elsewhere
 from tailrace.lake.types import schema_fingerprint
 
@@ -153,6 +153,7 @@ class PartitionWriter:
         self._check_files(change.files)
         self._intents.refresh()
         self._abandon()
+        self._intents.fit(self._schema)
         if self._intents.decided()[0] != self._sequence:
             raise self._lose()
         self._check_active(change.merged)
@@ -229,7 +230,7 @@ class PartitionWriter:
                     raise LakeError(
                         f"the commit failed: {one_line(error)}", code="lake.io", where=str(self._intents.root)
                     ) from error
-            self._intents.delta = widen(self._intents.delta, self._schema)
+            self._intents.fit(self._schema)
             self._check_active(removed)
         raise self._intents.busy()
 

@@ -23,7 +23,7 @@ from tailrace.lake.ledger import VOID, Ledger, Segment
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake, decode_value, encode_value
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
-from tailrace.lake.table import ATTEMPTS, exists, open_or_create, open_table
+from tailrace.lake.table import ATTEMPTS, exists, open_or_create, open_table, widen
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -118,6 +118,10 @@ class Intents:
             return
         with reading_log(self.root):
             self.delta.update_incremental()
+
+    def fit(self, schema: pa.Schema) -> None:
+        """The snapshot at hand has these columns: a table may have got other types while it had no rows."""
+        self.delta = widen(self.delta, schema, self.root)
 
     def decided(self) -> tuple[int, int]:
         """The last number that the log decided, and the last one it made valid."""

@@ -1,4 +1,4 @@
-"""Delta tables: made empty, widened when columns join, never changed in type."""
+"""Delta tables: made empty, widened when columns join, never changed in type while there are rows."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 UNDO_RETENTION = "interval 30 days"
 ATTEMPTS = 20
 "Tries of a commit that others keep overtaking."
+_WAY_OUT = "`tailrace partition delete --for-good` all that the table holds, and collect it again"
 _PROPERTIES: dict[str, str | None] = {
     "delta.logRetentionDuration": UNDO_RETENTION,
     "delta.deletedFileRetentionDuration": UNDO_RETENTION,
@@ -84,21 +85,29 @@ def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:
             # Another process created it first: as good as our own.
             if not exists(root):
                 raise
-    return widen(open_table(root), schema)
+    return widen(open_table(root), schema, root)
 
 
-def widen(delta: DeltaTable, schema: pa.Schema) -> DeltaTable:
-    """Add the columns and struct fields that the table lacks; refuse one whose type differs."""
+def widen(delta: DeltaTable, schema: pa.Schema, root: Place) -> DeltaTable:
+    """Add the columns and struct fields that the table lacks; refuse one whose type differs, if there are rows."""
     from deltalake import Field
     from deltalake.exceptions import CommitFailedError
 
     for _ in range(ATTEMPTS):
-        missing = missing_fields(pa.schema(delta.schema()), schema, delta.table_uri)
-        if not missing:
-            return delta
-        # Someone else may change the table meanwhile, perhaps adding the same columns: look again.
-        with suppress(CommitFailedError):
-            delta.alter.add_columns([Field.from_arrow(field) for field in missing])
+        try:
+            missing = missing_fields(pa.schema(delta.schema()), schema, delta.table_uri)
+            if not missing:
+                return delta
+            # Someone else may change the table meanwhile, perhaps adding the same columns: look again.
+            with suppress(CommitFailedError):
+                delta.alter.add_columns([Field.from_arrow(field) for field in missing])
+        except LakeError:
+            from tailrace.lake.retyping import needs_no_type, retype
+
+            if not needs_no_type(delta, root):
+                raise
+            with suppress(CommitFailedError):
+                retype(delta, schema)
         delta.update_incremental()
     raise LakeError("the table's schema keeps changing", code="lake.busy", where=delta.table_uri)
 
@@ -119,7 +128,7 @@ def _missing(stored: list[pa.Field], wanted: list[pa.Field], prefix: str, where:
                 f"column {prefix}{field.name} is stored as {prefix}{spelled[field.name.lower()]}",
                 code="lake.case-change",
                 where=where,
-                hint="SQL does not tell upper case from lower: keep the stored spelling",
+                hint=f"SQL does not tell upper case from lower: keep the stored spelling, or {_WAY_OUT}",
             )
         if old is None:
             found.append(_joining(field) if prefix else field)
@@ -133,7 +142,7 @@ def _missing(stored: list[pa.Field], wanted: list[pa.Field], prefix: str, where:
                 f"{type_name(field.type)}",
                 code="lake.type-change",
                 where=where,
-                hint="give the new type a column name of its own, or keep the old type",
+                hint=f"keep the old type, give the new one a column name of its own, or {_WAY_OUT}",
             )
     return found
 

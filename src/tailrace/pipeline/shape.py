@@ -203,7 +203,7 @@ class Shaper:
             lacking |= self.timeless.reasons(times, columns.get("tp_extra"), [batch for _, batch in parts])
         for column in self.required:
             array = columns.get(column.name)
-            missing = range(len(times)) if array is None else _nulls(array)
+            missing = range(len(times)) if array is None else np.flatnonzero(array.is_null()).tolist()
             lacking |= dict.fromkeys(missing, f"row: required column {column.name} is null")
         return lacking
 
@@ -295,8 +295,3 @@ def _received(parts: list[Part]) -> dict[int, Counts]:
         count.quarantined += len(batch.bad)
         count.flagged += batch.flagged
     return counts
-
-
-def _nulls(array: pa.Array) -> list[int]:
-    found: list[int] = np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False)).tolist()
-    return found

@@ -119,3 +119,44 @@ def test_a_function_is_suggested_only_if_it_is_like_the_one_that_is_missing(tmp_
     strange, like = (e["hint"] for e in validated["errors"])
     assert "did you mean" not in strange
     assert like == "did you mean 'upper'?"
+
+
+TIERS = """
+connection "aws" "c" {{
+  endpoint_url = "http://127.0.0.1:1"
+  access_key   = "k"
+  secret_key   = "s"
+  region       = "us-east-1"
+}}
+workspace "default" {{
+  {path}
+}}
+partition "nginx_access_log" "a" {{
+  source "file" {{ paths = ["/nowhere"] }}
+  tier "old" {{
+    path = "{tier}"
+    to   = "2024-05-02"
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "tier", "message"),
+    [
+        ('path = "s3://bucket/lake"\n connection = connection.aws.c', "/old", "the workspace is in an object store"),
+        ("", "{home}/data/default/old", "the tier is in the workspace, or around it"),
+        ("", "{home}/old", None),
+    ],
+)
+def test_a_tier_where_no_day_may_rest(tmp_path: Path, path: str, tier: str, message: str | None) -> None:
+    config = TIERS.format(path=path, tier=tier.format(home=tmp_path / "home"))
+    code, validated = told(tmp_path, config, "config", "validate")
+    assert isinstance(validated, dict)
+    found = [(e["code"], e["message"], bool(e["file"] and e["line"])) for e in validated["errors"]]
+    if message is None:
+        assert (code, found) == (0, [])
+        return
+    ((problem, said, is_placed),) = found
+    assert (code, problem, is_placed) == (3, "config.contradiction", True)
+    assert said.startswith(message)

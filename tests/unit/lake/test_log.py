@@ -17,9 +17,9 @@ def test_what_a_killed_writer_had_begun_is_neither_a_checkpoint_nor_a_commit(tmp
     """It has a number behind its name until it is whole."""
     lake = Lake(tmp_path)
     delta = open_or_create(lake, "things", pa.schema(BY))
-    for name in ("a", "b"):
-        delta = widen(delta, pa.schema([*BY, (name, pa.string())]))
     root = lake.table_root("things")
+    for name in ("a", "b"):
+        delta = widen(delta, pa.schema([*BY, (name, pa.string())]), root)
     for name in (f"{2:020}.checkpoint.parquet#1", f"{1:020}.json#1", f"{3:020}.json#1"):
         (root / "_delta_log").put(name, b"half of it", "test")
     assert behind(root, delta.version()) == 2

@@ -172,7 +172,7 @@ def test_commits_behind_the_checkpoint(lake: Lake) -> None:
     commit(delta, [remove_action(active[number], False) for number in (6, 7, 61, 62)])
     commit(delta, adding([7]))
     wider = pa.schema([*SCHEMA, pa.field("later", pa.string()), pa.field("inner", pa.struct([("d", pa.int32())]))])
-    delta = widen(delta, pa.schema([field for field in wider if field.name == "later"]))
+    delta = widen(delta, pa.schema([field for field in wider if field.name == "later"]), lake.table_root(TABLE))
     commit(delta, adding([80]))
     assert assert_same(lake).files.num_rows == 58 + 15 - 4 + 1 + 1
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from tailrace.core.errors import LakeError
+from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile
 from tailrace.lake.paths import Lake
 from tailrace.lake.snapshot import snapshot, tables
@@ -53,12 +54,17 @@ def test_two_that_widen_at_once_both_succeed(lake: Lake, schema: pa.Schema) -> N
     assert {"c0", "c1", "c2"} <= set(snapshot(lake, "t").schema.names)
 
 
-def test_a_type_never_changes(lake: Lake, schema: pa.Schema) -> None:
+def test_a_type_never_changes_while_there_are_rows(
+    lake: Lake, schema: pa.Schema, write_file: Callable[..., DataFile]
+) -> None:
     struct = pa.field("s", pa.struct([("a", pa.string())]))
-    open_or_create(lake, "t", schema.append(struct))
+    wide = schema.append(struct)
+    PartitionWriter(lake, "t", "p", "r", wide).commit(Change([], [write_file(lake, "r", ["u"], schema=wide)]))
     with pytest.raises(LakeError, match=r"column n is stored as long and cannot become string") as error:
         open_or_create(lake, "t", schema.set(1, pa.field("n", pa.string())))
     assert error.value.code == "lake.type-change"
+    assert error.value.hint is not None
+    assert "partition delete --for-good" in error.value.hint
     with pytest.raises(LakeError, match=r"column s\.a is stored as string and cannot become integer"):
         open_or_create(lake, "t", schema.append(pa.field("s", pa.struct([("a", pa.int32())]))))
 
