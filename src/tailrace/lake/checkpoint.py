@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tailrace.core.errors import one_line
+from tailrace.lake.damage import damaged_log, unreadable
 from tailrace.lake.listing import EPOCH
 from tailrace.lake.place import Place
 from tailrace.lake.stored import LOG, large_checkpoint
@@ -77,8 +79,11 @@ class _State:
 class Log:
     """The latest version, as far as it need not be unpacked."""
 
+    root: Place
     version: int
     schema: pa.Schema
+    name: str
+    "Of the checkpoint."
     checkpoint: pa.OSFile
     added: Sequence[Mapping[str, Any]]
     "Files of the commits behind the checkpoint."
@@ -98,7 +103,8 @@ def _read(root: Place, version: int) -> Log:
     log = root / LOG
     names = log.names()
     # Held open: another process may write the next one and delete this.
-    handle = pa.OSFile(log.address(f"{version:020}.checkpoint.parquet"))
+    checkpoint = f"{version:020}.checkpoint.parquet"
+    handle = pa.OSFile(log.address(checkpoint))
     state = _State()
     for action in _beginning(_opened(handle)):
         state.take(action)
@@ -115,11 +121,28 @@ def _read(root: Place, version: int) -> Log:
     from deltalake import Schema
 
     schema = pa.schema(Schema.from_json(state.schema))
-    return Log(version, schema, handle, [*state.added.values()], frozenset(state.gone))
+    return Log(root, version, schema, checkpoint, handle, [*state.added.values()], frozenset(state.gone))
+
+
+@contextmanager
+def unpacking(log: Log) -> Iterator[None]:
+    """Pages of a checkpoint that cannot be read are found when somebody asks for what they say."""
+    try:
+        yield
+    except MemoryError:
+        raise
+    except NOT_UNDERSTOOD as error:
+        # Arrow's own complaints about the content have no number; those about the disk have one.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise unreadable(error, (log.root / LOG).address(log.name)) from error
+        raise damaged_log(log.root, one_line(error)[:200], log.name) from error
 
 
 def _beginning(checkpoint: pq.ParquetFile) -> Iterator[dict[str, Any]]:
     """What a checkpoint says of the table, not of its files."""
+    told = {field.name for field in checkpoint.schema_arrow.field("add").type.fields}
+    if not told.issuperset([*_ENTRY.names, "partitionValues"]):
+        raise _Unknown  # another writer may leave out statistics as text
     if "sidecar" in checkpoint.schema_arrow.names:
         for batch in checkpoint.iter_batches(BATCH, columns=["sidecar.path"], use_threads=False):
             if batch.column("sidecar").null_count < batch.num_rows:

@@ -26,6 +26,15 @@ _MAY_READ = "run as a user who may read it, or give it back to the one whose lak
 _RESTORE = "restore the file from a backup; other tables are not affected"
 COLLECT_AGAIN = "restore the file from a backup, or collect its whole day again: `tailrace collect --overwrite`"
 DAMAGED_FILE = "lake.damaged-file"
+COMMIT = re.compile(r"\d{20}\.json")
+CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(.*\.)?parquet")
+_DIGITS = 20
+_LEAST = len('{"commitInfo":{}}')
+"Bytes of a commit: with fewer it says nothing."
+_BATCH = 16_384
+"Rows of a checkpoint that are in memory at a time."
+_RECENT = 100
+"Versions among which there is a checkpoint, as a rule."
 
 
 @contextmanager
@@ -56,10 +65,39 @@ def unreadable(error: OSError, where: str) -> LakeError:
     return LakeError(said, code=code, where=where, hint=_MAY_READ if is_denied else None)
 
 
-def damaged_log(root: Place, why: str) -> LakeError:
-    """The error for a Delta log that cannot be read."""
+def version_of(name: str) -> int:
+    """Of a file of a log."""
+    return int(name[:_DIGITS])
+
+
+def commit_name(version: int) -> str:
+    """The file of a version in its log."""
+    return f"{version:0{_DIGITS}d}.json"
+
+
+def require_commits(root: Place, version: int) -> None:
+    """Refuses a log with an empty commit: delta-rs takes one that a crash left so for one that did nothing.
+
+    Looked at are the sizes of those since the last checkpoint: no others make up the version.
+    """
     log = root / LOG
-    name, is_missing = _first_bad_commit(log)
+    begin, found = -1, {}
+    # In a bucket a long log is many pages: the last one will do, unless checkpoints are rare.
+    for first in (version - _RECENT, 0):
+        if begin < 0 <= first:
+            found = log.sizes_behind(f"{first:0{_DIGITS}d}")
+            whole = (version_of(name) for name in found if CHECKPOINT.fullmatch(name))
+            begin = max((number for number in whole if number <= version), default=-1)
+    for name in sorted(found):
+        if COMMIT.fullmatch(name) and begin <= version_of(name) <= version and found[name] < _LEAST:
+            raise damaged_log(root, "the commit is empty", name)
+
+
+def damaged_log(root: Place, why: str, name: str | None = None) -> LakeError:
+    """The error for a Delta log that cannot be read; `name`: of the file in it, where it is known."""
+    log = root / LOG
+    name, is_missing = (name, False) if name else _first_bad_commit(log)
+    name = name or _bad_checkpoint(log)
     message = f"the table's Delta log cannot be read: {why}{'; this file is missing' if is_missing else ''}"
     where = log.address(name) if name else log.uri
     return LakeError(message, code="lake.damaged-log", where=where, hint=_RESTORE)
@@ -98,6 +136,21 @@ def not_mounted(place: Place, names: Iterable[str]) -> LakeError | None:
     return LakeError(message, code="lake.tier-not-mounted", where=where, hint=hint)
 
 
+def _bad_checkpoint(log: Place) -> str | None:
+    """The last checkpoint, if it is that which cannot be read."""
+    import pyarrow.parquet as pq
+
+    name = max(filter(CHECKPOINT.fullmatch, log.names()), default=None)
+    try:
+        if name is not None:
+            with log.open(name) as opened, pq.ParquetFile(opened) as file:
+                for _ in file.iter_batches(_BATCH, use_threads=False):
+                    pass
+    except (pa.ArrowException, OSError):
+        return name
+    return None
+
+
 def _first_bad_commit(log: Place) -> tuple[str | None, bool]:
     """The first commit that is missing, empty or no JSON, and whether it is missing; None: it is something else."""
     names = log.names()
@@ -105,7 +158,7 @@ def _first_bad_commit(log: Place) -> tuple[str | None, bool]:
     # Commits before a checkpoint may have been cleaned away.
     has_checkpoint = any(".checkpoint" in name for name in names)
     for number, found in enumerate(commits, commits[0] if has_checkpoint and commits else 0):
-        name = f"{number:020d}.json"
+        name = commit_name(number)
         if found != number:
             return name, True
         try:

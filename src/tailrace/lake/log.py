@@ -11,7 +11,8 @@ from urllib.parse import unquote
 
 import msgspec
 
-from tailrace.lake.damage import LOG
+from tailrace.core.errors import one_line
+from tailrace.lake.damage import CHECKPOINT, COMMIT, LOG, commit_name, damaged_log, version_of
 from tailrace.lake.place import Place
 from tailrace.lake.steps import reached
 from tailrace.lake.versions import moment
@@ -21,9 +22,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT_BEHIND = 10
 "Versions since the last checkpoint that make another one worth while."
-_DIGITS = 20
-_ENTRY = re.compile(r"\d{20}\.json")
-_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.(.*\.)?parquet")
+_NUMBERED = re.compile(r"\d{20}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +41,12 @@ class LoggedCommit:
 def logged(root: Place, after: int = -1) -> Iterator[LoggedCommit]:
     """All commits behind a version whose files are still there, in order."""
     log = root / LOG
-    for version in _versions(log.names(_commit(after) if after >= 0 else ""), _ENTRY):
+    for version in _versions(log.names(commit_name(after) if after >= 0 else ""), COMMIT):
         try:
-            lines = log.read(_commit(version)).splitlines()
+            lines = log.read(commit_name(version)).splitlines()
         except FileNotFoundError:  # too old: another process has written a checkpoint meanwhile
             continue
-        actions = [msgspec.json.decode(line) for line in lines if line.strip()]
+        actions = _actions(root, version, lines)
         info: dict[str, Any] = next((a["commitInfo"] for a in actions if "commitInfo" in a), {})
         removed = (action["remove"] for action in actions if "remove" in action)
         yield LoggedCommit(
@@ -59,9 +58,21 @@ def logged(root: Place, after: int = -1) -> Iterator[LoggedCommit]:
         )
 
 
+def _actions(root: Place, version: int, lines: list[bytes]) -> list[dict[str, Any]]:
+    """What a commit says; of one that says nothing nobody knows which files it removed."""
+    why = "the commit is empty"
+    try:
+        actions = [msgspec.json.decode(line, type=dict[str, Any]) for line in lines if line.strip()]
+    except msgspec.DecodeError as error:
+        actions, why = [], one_line(error)
+    if not actions:
+        raise damaged_log(root, why, commit_name(version))
+    return actions
+
+
 def behind(root: Place, version: int) -> int:
     """Versions since the last checkpoint: so many files every reader opens."""
-    return version - max(_versions((root / LOG).names(), _CHECKPOINT), default=-1) - 1
+    return version - max(_versions((root / LOG).names(), CHECKPOINT), default=-1) - 1
 
 
 def checkpoint(delta: DeltaTable, root: Place) -> int:
@@ -84,19 +95,15 @@ def forget_versions(delta: DeltaTable, root: Place) -> None:
     names = log.names()
     last = delta.version()
     # The oldest first: whenever this ends, what is left is whole from the checkpoint on.
-    log.delete(_commit(version) for version in _versions(names, _ENTRY) if version < last)
+    log.delete(commit_name(version) for version in _versions(names, COMMIT) if version < last)
     reached("log-shortened")
     log.delete(name for name in names if _is_old(name, last) and not name.endswith(".json"))
 
 
 def _versions(names: list[str], kind: re.Pattern[str]) -> list[int]:
     """Of whole files: what a writer had begun when it was killed has `#1` behind its name."""
-    return [int(name[:_DIGITS]) for name in names if kind.fullmatch(name)]
+    return [version_of(name) for name in names if kind.fullmatch(name)]
 
 
 def _is_old(name: str, last: int) -> bool:
-    return name[:_DIGITS].isdigit() and int(name[:_DIGITS]) < last
-
-
-def _commit(version: int) -> str:
-    return f"{version:0{_DIGITS}d}.json"
+    return _NUMBERED.match(name) is not None and version_of(name) < last

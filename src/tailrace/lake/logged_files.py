@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tailrace.lake.arrow_listing import kind_of
-from tailrace.lake.checkpoint import NOT_UNDERSTOOD, Checkpoint, Log, read_log
+from tailrace.lake.checkpoint import NOT_UNDERSTOOD, Checkpoint, Log, read_log, unpacking
 from tailrace.lake.listing import BOOLEAN, DATE, DECIMAL, EPOCH, INTEGER, REAL, REAL32, TEXT, TIME, Files, Listing
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake
 from tailrace.lake.snapshot import Snapshot
@@ -134,6 +134,10 @@ class LoggedSource:
         return found.append_column("tp_date", pa.array(self.checkpoint.days, pa.int32()).cast(pa.date32()))
 
     def _read(self, column: str, places: Sequence[int]) -> Sequence[Any]:
+        with unpacking(self.log):
+            return self._unpacked(column, places)
+
+    def _unpacked(self, column: str, places: Sequence[int]) -> Sequence[Any]:
         if column == "path":
             return [unquote(path) if "%" in path else path for path in self._told("path", places)]
         if column in ("size", "modificationTime"):

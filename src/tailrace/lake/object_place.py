@@ -103,6 +103,9 @@ class ObjectPlace(Place):
         # They come by the thousand.
         return {name: size for name, size in self._listed_with_sizes("") if name in wanted} if wanted else {}
 
+    def sizes_behind(self, after: str) -> dict[str, int]:
+        return {name: size for name, size in self._listed_with_sizes("", after) if "/" not in name}
+
     def _listed(self, below: str, after: str = "") -> Iterator[str]:
         return (name for name, _ in self._listed_with_sizes(below, after))
 

@@ -102,6 +102,10 @@ class Place(ABC):
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
         """Bytes of those of many files that are there."""
 
+    @abstractmethod
+    def sizes_behind(self, after: str) -> dict[str, int]:
+        """Bytes of the files right in it whose names come behind `after`: one look, wherever it is."""
+
     # Small objects, and deleting
 
     @abstractmethod
@@ -214,6 +218,9 @@ class LocalPlace(Place):
             with suppress(FileNotFoundError, NotADirectoryError):
                 found[name] = self.size(name)
         return found
+
+    def sizes_behind(self, after: str) -> dict[str, int]:
+        return self.sizes(self.names(after))
 
     def read(self, name: str) -> bytes:
         with open(f"{self.directory}/{name}", "rb") as file:

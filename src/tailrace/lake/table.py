@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tailrace.core.errors import LakeError
-from tailrace.lake.damage import damaged_log, reading_log
+from tailrace.lake.damage import reading_log, require_commits
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake
 from tailrace.lake.place import Place
-from tailrace.lake.stored import LOG
 from tailrace.lake.stored import exists as exists
 from tailrace.lake.types import JOINED_LATER, type_name
 
@@ -42,17 +41,28 @@ def undo_retention(delta: DeltaTable) -> timedelta:
     return timedelta(**{f"{unit.rstrip('s')}s": int(number)})
 
 
-def open_table(root: Place, version: int | None = None) -> DeltaTable:
-    """The table at its latest version, or at an earlier one."""
+def open_table(root: Place) -> DeltaTable:
+    """The table at its latest version."""
+    delta = _opened(root, None)
+    require_commits(root, delta.version())
+    return delta
+
+
+def open_version(root: Place, version: int) -> DeltaTable | None:
+    """The table at a version that there was; None: its log does not go back so far any more."""
+    try:
+        delta = _opened(root, version)
+    except LakeError:
+        return None
+    require_commits(root, version)
+    return delta
+
+
+def _opened(root: Place, version: int | None) -> DeltaTable:
     from deltalake import DeltaTable
 
     with reading_log(root):
-        delta = DeltaTable(root.delta_uri, version, _options(root))
-    # delta-rs takes a commit that a crash left empty for one that did nothing.
-    with suppress(FileNotFoundError):
-        if version is None and not (root / LOG).size(f"{delta.version():020d}.json"):
-            raise damaged_log(root, "the last commit is empty")
-    return delta
+        return DeltaTable(root.delta_uri, version, _options(root))
 
 
 def _options(root: Place) -> dict[str, str] | None:

@@ -153,6 +153,9 @@ class TablePlace(Place):
             found |= {inner[name]: size for name, size in there.items()}
         return found
 
+    def sizes_behind(self, after: str) -> dict[str, int]:
+        return self.home.sizes_behind(after)
+
     def _by_place(self, names: Iterable[str]) -> dict[Place, dict[str, str]]:
         """By place, what each file is called there, and here."""
         found: dict[Place, dict[str, str]] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.lake.damage import not_mounted
 from tailrace.lake.place import Place
-from tailrace.lake.table import open_table
+from tailrace.lake.table import open_table, open_version
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -27,10 +27,10 @@ def open_at(root: Place, table: str, at: Moment) -> DeltaTable | None:
     # delta-rs makes room for every version up to the one it is asked for, before it looks whether there is one.
     if not 0 <= version < now.version():
         raise _no_version(table, version, now)
-    try:
-        return open_table(root, version)
-    except LakeError as error:
-        raise _no_version(table, version, now) from error
+    found = open_version(root, version)
+    if found is None:
+        raise _no_version(table, version, now)
+    return found
 
 
 def no_version_so_old(table: str, moment: datetime) -> UsageError:

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from deltalake.transaction import AddAction
@@ -17,6 +19,7 @@ from smalllake import answer, made_in
 from world import World
 
 from tailrace.cli.holdings import holdings
+from tailrace.core import LakeError
 from tailrace.lake import logged_files, stored
 from tailrace.lake.actions import add_action, remove_action
 from tailrace.lake.arrow_listing import listing_of
@@ -225,6 +228,65 @@ def test_a_checkpoint_that_is_deleted_meanwhile_is_read_to_the_end(lake: Lake) -
     log = lake.table_root(TABLE) / "_delta_log"
     log.delete([name for name in log.names() if "checkpoint" in name])
     assert by_path(found) == expected
+
+
+def damaged(lake: Lake, column: str) -> str:
+    """The checkpoint, where a column of it lies; its footer is whole."""
+    (path,) = (lake.table_root(TABLE).path / "_delta_log").glob("*.checkpoint.parquet")
+    content = bytearray(path.read_bytes())
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    chunks = [group.column(number) for number in range(group.num_columns)]
+    for chunk in (chunk for chunk in chunks if chunk.path_in_schema.startswith(column)):
+        first = chunk.dictionary_page_offset or chunk.data_page_offset
+        place = slice(first, first + chunk.total_compressed_size)
+        content[place] = bytes(byte ^ 0xFF for byte in content[place])
+    path.write_bytes(content)
+    return str(path)
+
+
+@pytest.mark.parametrize("few", [0, logged_files.FEW])
+def test_pages_of_a_checkpoint_that_cannot_be_read(lake: Lake, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    """They are read when a question needs what they say."""
+    monkeypatch.setattr(logged_files, "FEW", few)
+    path = damaged(lake, "add.stats")
+    found = logged_listing(lake, TABLE)
+    assert found is not None
+    assert len(found.files.days) == 58
+    for look in (
+        lambda: found.files.column("min.whole"),
+        lambda: found.files.take([1, 2]).column("rows"),
+        lambda: logged_amounts(lake, TABLE),
+    ):
+        with pytest.raises(LakeError) as raised:
+            look()
+        assert (raised.value.code, raised.value.where, raised.value.exit_code) == ("lake.damaged-log", path, 5)
+        assert len(str(raised.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("column", ["add.stats", "add.path", "add.size", "add.partitionValues", "metaData", "protocol"])
+@pytest.mark.parametrize("many", [0, 10**9])
+def test_whatever_of_a_checkpoint_is_damaged_it_is_named(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], column: str, many: int
+) -> None:
+    """By this reader, or by delta-rs, which it asks where days and partitions cannot be read."""
+    monkeypatch.setattr(stored, "MANY", many)
+    path = damaged(lake, column)
+    with pytest.raises(LakeError) as raised:
+        by_path(kept_snapshot(lake, TABLE))
+    assert (raised.value.code, raised.value.where) == ("lake.damaged-log", path)
+    holdings(lake)
+    assert f"warning[lake.damaged-log]: table {TABLE} is damaged: {path}: " in capsys.readouterr().err
+
+
+def test_a_checkpoint_without_statistics_as_text_is_delta_rs_to_read(lake: Lake) -> None:
+    (path,) = (lake.table_root(TABLE).path / "_delta_log").glob("*.checkpoint.parquet")
+    rows = pq.read_table(path)
+    place = rows.schema.get_field_index("add")
+    kept = [field for field in rows.schema.field("add").type.fields if field.name != "stats"]
+    add = rows.column("add").combine_chunks()
+    add = pa.StructArray.from_arrays([add.field(f.name) for f in kept], fields=kept, mask=pc.is_null(add))
+    pq.write_table(rows.set_column(place, "add", add), path)
+    assert read_log(lake.table_root(TABLE)) is None
 
 
 def test_queries_answer_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

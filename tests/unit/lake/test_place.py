@@ -80,6 +80,7 @@ def test_what_there_is(place: Place) -> None:
     assert place.names() == ["a", "c", "d"]
     assert place.names("a") == ["c", "d"]
     assert place.names("bb") == ["c", "d"]
+    assert (place.sizes_behind(""), place.sizes_behind("a")) == ({"a": 1, "c": 1, "d": 1}, {"c": 1, "d": 1})
     assert place.folders() == ["b", "tp_index=größe%20東 x"]
     assert sorted(place.walk()) == sorted(["a", "b/2", "b/c/1.json", "c", "d", ODD])
     assert sorted(place.walk("b")) == ["b/2", "b/c/1.json"]

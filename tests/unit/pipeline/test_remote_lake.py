@@ -269,6 +269,17 @@ def test_other_clouds(twins: tuple[World, World], cloud: str, request: pytest.Fi
         pass
 
 
+def test_an_empty_commit_is_named(twins: tuple[World, World]) -> None:
+    write(twins, "a.jsonl", range(2))
+    collect(twins)
+    for world in twins:
+        log = world.lake.table_root("t") / "_delta_log"
+        log.put(f"{1:020}.json", b"", "test")
+        with pytest.raises(QueryError) as raised:
+            world.query("select count(*) from t")
+        assert (raised.value.code, raised.value.where) == ("lake.damaged-log", log.address(f"{1:020}.json"))
+
+
 def test_a_store_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from click.testing import CliRunner
 from logfiles import access_lines, today, write
@@ -12,6 +13,11 @@ from world import World
 
 from tailrace.cli.main import cli
 from tailrace.core import LakeError, QueryError
+from tailrace.lake.damage import LOG
+from tailrace.lake.paths import Lake
+from tailrace.lake.table import open_or_create, open_table
+from tailrace.lake.vacuum import Vacuum
+from tailrace.lake.versions import open_at
 from tailrace.query.engine import Engine
 
 TABLES = ("apache_access_log", "nginx_access_log")
@@ -37,9 +43,18 @@ def empty(path: Path) -> None:
     path.write_bytes(b"")
 
 
+def blank(path: Path) -> None:
+    path.write_bytes(b"\n")
+
+
 @pytest.mark.parametrize(
     ("damage", "number"),
-    [(cut, 0), (cut, 1), (cut, 2), (empty, 0), (empty, -1), (Path.unlink, 0), (Path.unlink, 1)],
+    [
+        *((cut, number) for number in (0, 1, 2)),
+        *((empty, number) for number in (0, 1, 2, -1)),
+        (blank, 2),
+        *((Path.unlink, number) for number in (0, 1)),
+    ],
 )
 def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], number: int) -> None:
     path = sorted((filled.lake.table_root("nginx_access_log").path / "_delta_log").glob("*.json"))[number]
@@ -60,6 +75,47 @@ def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], nu
     assert whole.clean
     assert isinstance(broken.error, LakeError)
     assert (broken.error.code, broken.error.where) == ("lake.damaged-log", str(path))
+
+
+def test_an_empty_commit_before_a_checkpoint(filled: World) -> None:
+    """What holds now does not need it; versions before do, and so does who deletes what no version needs."""
+    root = filled.lake.table_root("nginx_access_log")
+    open_table(root).create_checkpoint()
+    path = sorted((root.path / "_delta_log").glob("*.json"))[1]
+    empty(path)
+    assert filled.query("select count(*) from nginx_access_log") == [(10,)]
+    damaged = []
+    with pytest.raises(LakeError) as raised:
+        open_at(root, "nginx_access_log", 2)
+    damaged.append(raised.value)
+    assert open_at(root, "nginx_access_log", 0) is not None
+    for content in (b"", b'{"commitInfo":{"times'):
+        path.write_bytes(content)
+        with pytest.raises(LakeError) as raised:
+            Vacuum(filled.lake, "nginx_access_log", None).waste("p")
+        damaged.append(raised.value)
+    assert {(error.code, error.where) for error in damaged} == {("lake.damaged-log", str(path))}
+
+
+def test_an_empty_commit_far_behind(tmp_path: Path) -> None:
+    """With as many since the last checkpoint as are not looked at first."""
+    lake = Lake(tmp_path)
+    root = lake.table_root("t")
+    delta = open_or_create(lake, "t", pa.schema([(n, pa.string()) for n in ("tp_partition", "tp_index", "tp_date")]))
+    for number in range(1, 130):
+        (root / LOG).put(f"{number:020}.json", b'{"commitInfo":{"timestamp":1700000000000}}', "test")
+    delta.update_incremental()
+    assert open_table(root).version() == 129
+    path = root.path / LOG / f"{7:020}.json"
+    content = path.read_bytes()
+    empty(path)
+    with pytest.raises(LakeError) as raised:
+        open_table(root)
+    assert raised.value.where == str(path)
+    path.write_bytes(content)
+    delta.create_checkpoint()
+    empty(path)
+    assert open_table(root).version() == 129
 
 
 def spoil(path: Path) -> None:
