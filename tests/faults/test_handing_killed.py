@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 from dataclasses import replace
@@ -88,4 +89,27 @@ def test_killed_while_the_next_one_recovers(place: Path, step: str) -> None:
     killed("push", world.home, place / "remote", step)
     hand("push", world.lake, remote)
     assert rows_of(remote) == rows_of(world.lake)
+    check(remote, *PLACE)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_while_a_later_version_takes_the_place_of_an_earlier(place: Path, step: str) -> None:
+    """Two days of a file that has been changed since, and one on which it has no row any more."""
+    world, remote = World(place / "home"), other(place / "later")
+    log = place / "logs" / "0.log"
+    config = (world.home / "config" / "test.tpc").read_text()
+    world.write_config(re.sub(r'paths = \["[^"]*"\]', f'paths = ["{log.parent}"]', config))
+    write(log, "".join(access_lines(day, 10) for day in DAYS[:3]))
+    assert all(report.clean for report in world.collect())
+    hand("push", world.lake, remote)
+    lines = log.read_text().replace("03/May", "09/May").splitlines(keepends=True)
+    write(log, "".join(lines[:9] + lines[10:]))
+    assert all(report.clean for report in world.collect())
+    later = rows_of(world.lake)
+    killed("push", world.home, place / "later", step)
+    assert max(stored(remote).values()) == 1
+    hand("pull", remote, world.lake)
+    assert rows_of(world.lake) == later, "nothing of the earlier version comes back"
+    hand("push", world.lake, remote)
+    assert rows_of(remote) == later
     check(remote, *PLACE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from tailrace.core import TimeRange
     from tailrace.lake.handover import Handed
     from tailrace.lake.paths import Lake
+    from tailrace.lake.rewrite import ActiveFile
     from tailrace.lake.sharing import SharedDay
     from tailrace.lake.snapshot import Snapshot
     from tailrace.lake.versions import Moment
@@ -51,7 +52,7 @@ class Handing:
     _seen: dict[str, Snapshot] = field(default_factory=dict)
 
     def plan(self) -> dict[str, list[SharedDay]]:
-        """By partition, from the logs alone."""
+        """By partition, from the logs; and from the ledgers where something is to come."""
         from tailrace.lake.sharing import shared_days
         from tailrace.lake.snapshot import files_of, snapshot
         from tailrace.lake.table import exists
@@ -69,8 +70,30 @@ class Handing:
             others = files_of(taken.files, partition) if taken else []
             days = shared_days(partition, asked, files_of(given.files, partition), others)
             if days:
-                found[name] = days
+                found[name] = [*self._emptied(name, days, others), *days]
         return found
+
+    def _emptied(self, name: str, days: Sequence[SharedDay], others: Sequence[ActiveFile]) -> Iterator[SharedDay]:
+        """First of all, because it is told by what is to come. Of a part of a day nobody can say that it is empty."""
+        from tailrace.lake.intents import read_ledger
+        from tailrace.lake.sharing import SharedDay
+        from tailrace.lake.succession import emptied
+
+        table, _, partition = name.partition(".")
+        lacking = [day.day for day in days if day.lacking]
+        if not lacking or not others or not self._is_succession or self.wanted.indexes or self.wanted.schema:
+            return
+        given, taken = (read_ledger(lake, table, partition) for lake in (self.source, self.target))
+        found = emptied(given, taken, lacking)
+        for day in sorted(found.difference(lacking), reverse=True):
+            there = tuple(file for file in others if file.day == day)
+            if there and self.wanted.window.touches(day):
+                yield SharedDay(partition, day, (), (), there, True)
+
+    @property
+    def _is_succession(self) -> bool:
+        """Does the ledger tell of the files that are given? It has no earlier versions of them."""
+        return self.wanted.at is None
 
     def carry_out(
         self, planned: dict[str, list[SharedDay]], told: Callable[[int, int], None] = lambda _total, _more: None
@@ -95,12 +118,21 @@ class Handing:
         table, _, partition = name.partition(".")
         hand: HandOver | None = None
         for day in days:
-            if not day.lacking:
+            if day.files and not day.lacking:
                 yield Handed(day)
                 continue
             if hand is None:
                 ledger, seen = read_ledger(self.source, table, partition), self._seen[table]
-                hand = HandOver(seen, ledger, self.target, partition, self.kind, overwrite=self.overwrite, told=told)
+                hand = HandOver(
+                    seen,
+                    ledger,
+                    self.target,
+                    partition,
+                    self.kind,
+                    overwrite=self.overwrite,
+                    succession=self._is_succession,
+                    told=told,
+                )
             yield hand.day(day, command_line(sys.argv[1:]))
 
     def _names(self) -> list[str]:

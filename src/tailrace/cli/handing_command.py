@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 COLUMNS = ("name", "state", "days", "files", "rows", "size", "first", "last")
-DONE = (*COLUMNS, "added", "replaced", "kept")
+DONE = (*COLUMNS, "added", "replaced", "gone", "kept")
 _OPTIONS = (
     click.option("--from", "start", metavar="TIME", help="Only days from this time on (2024-01-31, T-7d …)."),
     click.option("--to", "end", metavar="TIME", help="Only days before this time."),
@@ -95,6 +95,7 @@ def _done(name: str, handed: Handed) -> Row:
     return _row(name, handed.shared) | {
         "added": handed.added,
         "replaced": handed.replaced,
+        "gone": handed.gone,
         "kept": handed.kept,
         "withheld": handed.withheld,
         "copied_size": handed.copied_bytes,
@@ -148,7 +149,7 @@ def _grouped(days: Sequence[Row]) -> list[Row]:
         dates: list[Any] = sorted(row["day"] for row in some)
         sums: Row = {
             column: sum(row[column] for row in some)  # type: ignore[misc]
-            for column in ("files", "rows", "size", "added", "replaced", "kept")
+            for column in ("files", "rows", "size", "added", "replaced", "gone", "kept")
             if column in some[0]
         }
         lines.append({"name": name, "state": state, "days": len(some), "first": dates[0], "last": dates[-1], **sums})

@@ -23,9 +23,9 @@ def command(context: Context, **given: Any) -> None:
 
     SEL is a table, table.partition or a partition's name, with wildcards. Days come whole and appear in one commit
     each, newest first. A day that the other lake holds already is not copied; one that it holds in part, or with other
-    rows, is merged by `tp_id`: what it lacks is added, rows that were collected again since replace theirs, nothing
-    else goes. Every copy is read again and compared. What was cut off goes on where it was, and several may push to
-    one lake at once.
+    rows, is merged by `tp_id`: what it lacks is added, rows that were collected again since replace theirs, those of
+    an earlier version of an artifact go, and nothing else. Every copy is read again and compared. What was cut off goes
+    on where it was, and several may push to one lake at once.
 
     Exit codes: 0 all is there, 2 usage, 5 something cannot be read or written, 6 held by another process.
     """

@@ -7,17 +7,19 @@ again. The lock of the partition that takes is held for a day at a time, so that
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
+from functools import cached_property
 
 import numpy as np
 
 from tailrace.core import TimeRange
 from tailrace.core.errors import LakeError
 from tailrace.lake.commit import Change, PartitionWriter
+from tailrace.lake.comparing import NONE, Compared, Rival, compared
 from tailrace.lake.copying import Told, copy_name, copy_whole
 from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE, reading_file
 from tailrace.lake.deleted import after_overwrite, deleted, erased
@@ -34,14 +36,12 @@ from tailrace.lake.runs import new_run_id
 from tailrace.lake.sharing import SharedDay, shared_day
 from tailrace.lake.snapshot import Snapshot, files_of
 from tailrace.lake.steps import reached
+from tailrace.lake.succession import handed_on, succeeds
 from tailrace.lake.types import schema_fingerprint
-from tailrace.lake.unique import Key, connected, scan
 
 PATIENCE = 600.0
 "Seconds for which somebody else who changes the partition is waited for."
 THREADS = 4
-_NONE: Rows = np.empty(0, np.int64)
-_COMPARED = Key(("tp_ingest_timestamp",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,9 @@ class Handed:
     replaced: int = 0
     "Rows that it had, and that were collected again since."
     kept: int = 0
-    "Rows that it has, the same or newer."
+    "Rows that it has, the same or newer, or of whose artifact it has a later version."
+    gone: int = 0
+    "Rows that it had, of earlier versions of artifacts that were read again as a whole."
     withheld: int = 0
     "Rows that were deleted there, and stay away."
     copied_bytes: int = 0
@@ -62,22 +64,11 @@ class Handed:
     "Of the table; None: nothing had to be done."
 
 
-@dataclass(frozen=True, slots=True)
-class _Compared:
-    """Numbers of rows, by file."""
-
-    left_out: dict[str, Rows]
-    "Of the files that are given: those that need not come."
-    outdated: dict[str, Rows]
-    "Of the files that are there: those in whose place newer ones come."
-    withheld: int
-    "How many of those left out were deleted there."
-
-
 class HandOver:
     """From a version of a table to another lake; `kind` is what its history calls it.
 
     `overwrite`: days of which rows were deleted there come as well, and are wanted from then on.
+    `succession`: rows of earlier versions of artifacts go; not where the ledger is of a later time than the files.
     """
 
     def __init__(
@@ -89,10 +80,11 @@ class HandOver:
         kind: str,
         *,
         overwrite: bool = False,
+        succession: bool = True,
         told: Told = lambda _: None,
     ) -> None:
         self.given, self.ledger, self.lake, self.partition, self.kind = given, ledger, lake, partition, kind
-        self.overwrite, self.told = overwrite, told
+        self.overwrite, self.succession, self.told = overwrite, succession, told
         self._known = {row["path"]: row for row in given.files.to_pylist() if row["tp_partition"] == partition}
         self._all = files_of(given.files, partition)
 
@@ -102,9 +94,10 @@ class HandOver:
         with self._writing(command) as writer:
             there = [file for file in writer.active() if file.day == asked.day]
             shared = shared_day(self.partition, asked.day, asked.files, given, there)
-            if not shared.lacking:
+            if not shared.lacking and asked.files:
                 return Handed(shared)
-            return _Day(self, writer, shared).hand_over()
+            is_all = self.succession and len(asked.files) in (0, len(given))
+            return _Day(self, writer, shared, is_all).hand_over()
 
     def stats(self, path: str) -> tuple[str, int]:
         """What the log says of a file, and when its rows were stored."""
@@ -125,57 +118,67 @@ class HandOver:
 class _Day:
     """A day that is on its way."""
 
-    def __init__(self, hand: HandOver, writer: PartitionWriter, shared: SharedDay) -> None:
+    def __init__(self, hand: HandOver, writer: PartitionWriter, shared: SharedDay, is_all: bool) -> None:
         self.hand, self.writer, self.shared = hand, writer, shared
+        self.is_all = is_all
+        "Is all that is given of the day asked for, as the ledger knows it?"
         self.source, self.target = hand.given.root, hand.lake.table_root(hand.given.table)
         self.fingerprint = schema_fingerprint(hand.given.schema)
         self.added: Counter[str] = Counter()
         self.gone: Counter[str] = Counter()
 
     def hand_over(self) -> Handed:
-        compared = self._compared()
+        withheld, settled = self._withheld(), self._compared()
+        left_out = {
+            file.path: np.union1d(withheld.get(file.path, NONE), settled.left_out.get(file.path, NONE))
+            for file in self._lacking
+        }
         reached("day-compared")
-        whole = [file for file in self.shared.lacking if not len(compared.left_out.get(file.path, _NONE))]
-        files = [*self._copied(whole), *self._in_part(compared.left_out)]
-        outdated = [file for file in self.shared.beside if file.path in compared.outdated]
-        files += self._without(outdated, compared.outdated)
+        whole = [file for file in self._lacking if not len(left_out[file.path])]
+        files = [*self._copied(whole), *self._in_part(left_out)]
+        outdated = [file for file in self._beside if file.path in settled.outdated]
+        files += self._without(outdated, settled.outdated)
         reached("day-copied")
-        left_out = sum(map(len, compared.left_out.values()))
-        kept = left_out - compared.withheld
-        replaced = sum(map(len, compared.outdated.values()))
-        come = sum(file.rows for file in self.shared.lacking) - left_out
+        stay_away, need_not, go = (_number(rows) for rows in (withheld, left_out, settled.outdated))
+        come, replaced = sum(file.rows for file in self._lacking) - need_not, go - settled.gone
         version = None
-        if come:
+        if come or go:
             change = Change(self._entries(), files, merged=outdated, kind=self.hand.kind, notes=self._notes())
             version = self.writer.commit(change).version
-        size = sum(file.size for file in whole)
-        return Handed(self.shared, come - replaced, replaced, kept, compared.withheld, size, version)
+        return Handed(
+            self.shared,
+            added=come - replaced,
+            replaced=replaced,
+            kept=need_not - stay_away,
+            gone=settled.gone,
+            withheld=stay_away,
+            copied_bytes=sum(file.size for file in whole),
+            version=version,
+        )
 
     # Which rows
 
-    def _compared(self) -> _Compared:
-        withheld = self._withheld()
-        left_out = {file.path: marked_rows(self.source, file.path, withheld) for file in self._lacking if withheld}
-        number = sum(map(len, left_out.values()))
+    def _withheld(self) -> dict[str, Rows]:
+        doomed = self._doomed()
+        found = {file.path: marked_rows(self.source, file.path, doomed) for file in self._lacking if doomed}
+        return {path: rows for path, rows in found.items() if len(rows)}
+
+    def _compared(self) -> Compared:
         if not self.shared.beside:
-            return _Compared({path: rows for path, rows in left_out.items() if len(rows)}, {}, number)
-        outdated: dict[str, Rows] = {}
-        with connected() as (con, folder):
-            for name, root, files in (("ours", self.source, self._lacking), ("theirs", self.target, self._beside)):
-                con.execute(
-                    f"CREATE TABLE {name} AS SELECT tp_id, tp_ingest_timestamp AS at, file_index AS file,"
-                    f" file_row_number AS line FROM {scan(root, files, _COMPARED, folder)}"
-                )
-            both = "FROM ours JOIN theirs USING (tp_id) WHERE"
-            is_newer = "coalesce(ours.at > theirs.at, false)"
-            for n, file in enumerate(self._lacking):
-                rows = con.execute(f"SELECT ours.line {both} ours.file = {n} AND NOT {is_newer}").fetchnumpy()
-                left_out[file.path] = np.union1d(left_out.get(file.path, _NONE), rows["line"]).astype(np.int64)
-            for n, file in enumerate(self._beside):
-                rows = con.execute(f"SELECT theirs.line {both} theirs.file = {n} AND {is_newer}").fetchnumpy()
-                if len(rows["line"]):
-                    outdated[file.path] = rows["line"]
-        return _Compared({path: rows for path, rows in left_out.items() if len(rows)}, outdated, number)
+            return Compared()
+        return compared((self.source, self._lacking), (self.target, self._beside), self._rivals())
+
+    def _rivals(self) -> Iterator[Rival]:
+        """Artifacts of which one of the lakes may have a later version. One that deletes says nothing of the other."""
+        may_win = self.is_all and not _deletes(self.hand.ledger, self.shared.day)
+        may_lose = not _deletes(self.writer.ledger(), self.shared.day)
+        for entry, before in self.artifacts:
+            # Where nothing comes, only those lose rows that have none on the day any more.
+            if before is not None and (self._lacking or self.shared.day not in entry.dates):
+                given = entry.at if may_win and succeeds(entry, before) else None
+                there = before.at if may_lose and succeeds(before, entry) else None
+                if given or there:
+                    yield Rival(_heads(entry, before), given, there)
 
     @property
     def _lacking(self) -> Sequence[ActiveFile]:
@@ -185,7 +188,7 @@ class _Day:
     def _beside(self) -> Sequence[ActiveFile]:
         return self.shared.beside
 
-    def _withheld(self) -> list[Doomed]:
+    def _doomed(self) -> list[Doomed]:
         """Rows that were deleted from the lake that takes, and have to stay away from it."""
         notes, day = self.writer.ledger().notes, self.shared.day
         found = [Doomed(window=window) for window in deleted(notes) if window.touches(day) and not self.hand.overwrite]
@@ -228,16 +231,16 @@ class _Day:
             message = f"the file has {rows:,} rows, and the log says {file.rows:,}"
             raise LakeError(message, code=DAMAGED_FILE, where=self.source.address(file.path), hint=COLLECT_AGAIN)
 
-    def _in_part(self, left_out: dict[str, Rows]) -> Iterator[DataFile]:
+    def _in_part(self, left_out: Mapping[str, Rows]) -> Iterator[DataFile]:
         """Files some of whose rows need not come; none of those of which no row has to."""
         for number, file in enumerate(self._lacking):
-            rows = left_out.get(file.path, _NONE)
+            rows = left_out[file.path]
             if 0 < len(rows) < file.rows:
                 name = f"{self.writer.run}-{file.day:%Y%m%d}-part-{number}.parquet"
                 path = f"{data_path(file.partition, file.index, file.day)}/{name}"
                 yield self._anew(self.source, file, rows, path)
 
-    def _without(self, files: Iterable[ActiveFile], outdated: dict[str, Rows]) -> Iterator[DataFile]:
+    def _without(self, files: Iterable[ActiveFile], outdated: Mapping[str, Rows]) -> Iterator[DataFile]:
         """Files that are there, where they rest, without the rows that newer ones replace."""
         for number, file in enumerate(files):
             self.writer.leave_home()
@@ -253,34 +256,37 @@ class _Day:
 
     # What the ledger says
 
+    @cached_property
+    def artifacts(self) -> list[tuple[Entry, Entry | None]]:
+        """Those that have rows on the day, as the lake that gives knows them, and as the other does."""
+        day = self.shared.day
+        ours, theirs = (
+            keys(ledger.of_days(day, day)).to_pylist() for ledger in (self.hand.ledger, self.writer.ledger())
+        )
+        concerned = {*ours, *theirs}
+        before = {entry.key: entry for entry in entries_of(self.writer.ledger(), concerned)}
+        return [(entry, before.get(entry.key)) for entry in entries_of(self.hand.ledger, concerned)]
+
     def _entries(self) -> list[Entry]:
         """Artifacts whose rows have come: whoever collects into that lake need not read them again."""
-        day = self.shared.day
-        theirs = keys(self.hand.ledger.of_days(day, day)).to_pylist()
-        before = {entry.key: entry for entry in entries_of(self.writer.ledger(), theirs)}
         found = []
-        for entry in entries_of(self.hand.ledger, theirs):
-            heads = heads_of(entry)
-            come, gone = (sum(counted[head] for head in heads) for counted in (self.added, self.gone))
+        for entry, before in self.artifacts:
+            come, gone = (sum(some[head] for head in _heads(entry, before)) for some in (self.added, self.gone))
             if come or gone:
-                found.append(_handed_on(entry, before.get(entry.key), day, come - gone))
+                rows, dates = before.rows if before else 0, {*(before.dates if before else ())}
+                dates = {*dates, self.shared.day} if come else dates - {self.shared.day}
+                found.append(handed_on(entry, before, frozenset(dates), rows + come - gone))
         return found
 
 
-def _handed_on(entry: Entry, before: Entry | None, day: date, more: int) -> Entry:
-    """One of which not all days are there looks as if it had changed: then it is read as a whole."""
-    dates = {day, *(before.dates if before else ())}
-    rows = more + (before.rows if before else 0)
-    quarantined, generation = (before.quarantined, before.generation) if before else (0, entry.generation)
-    base = entry if before is None or entry.at >= before.at else before
-    base = replace(
-        base,
-        rows=rows,
-        received=base.received - base.quarantined + quarantined,
-        quarantined=quarantined,
-        dates=tuple(sorted(dates)),
-        generation=max(entry.generation, generation),
-        # As if it had been read on: records that were refused here have not come, and are not replaced.
-        resumed=(base.offset or base.size) if before is not None and (before.rows or quarantined) else None,
-    )
-    return base if dates.issuperset(entry.dates) else replace(base, version="", offset=None)
+def _heads(entry: Entry, before: Entry | None) -> list[str]:
+    return heads_of(entry if before is None else replace(entry, members=(*{*entry.members, *before.members},)))
+
+
+def _number(rows: Mapping[str, Rows]) -> int:
+    return sum(map(len, rows.values()))
+
+
+def _deletes(ledger: Ledger, day: date) -> bool:
+    """Has anybody deleted rows that may be of the day?"""
+    return bool(erased(ledger.notes)) or any(window.touches(day) for window in deleted(ledger.notes))

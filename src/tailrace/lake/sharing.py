@@ -32,7 +32,12 @@ class SharedDay:
 
     @property
     def state(self) -> str:
-        """`new`: it is not there; `same`; `newer`: it has come to more; `older`: the other has; `differs`: both."""
+        """`new`: it is not there; `same`; `newer`: it has come to more; `older`: the other has; `differs`: both.
+
+        `emptied`: artifacts that had rows on it, and have them in the other lake, were read again and have none.
+        """
+        if not self.files:
+            return "emptied"
         if not self.lacking:
             return "older" if self.beside else "same"
         if not self.is_there:
