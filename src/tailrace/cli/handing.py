@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tailrace.core import TimeRange
     from tailrace.lake.handover import Handed
+    from tailrace.lake.ledger import Ledger
     from tailrace.lake.paths import Lake
     from tailrace.lake.rewrite import ActiveFile
     from tailrace.lake.sharing import SharedDay
@@ -53,6 +54,7 @@ class Handing:
 
     def plan(self) -> dict[str, list[SharedDay]]:
         """By partition, from the logs; and from the ledgers where something is to come."""
+        from tailrace.lake.intents import read_ledger
         from tailrace.lake.sharing import shared_days
         from tailrace.lake.snapshot import files_of, snapshot
         from tailrace.lake.table import exists
@@ -69,11 +71,22 @@ class Handing:
             asked = [file for file in files_of(self._scoped(given), partition) if self._is_wanted(file.index, file.day)]
             others = files_of(taken.files, partition) if taken else []
             days = shared_days(partition, asked, files_of(given.files, partition), others)
+            if taken and any(day.lacking for day in days):
+                ledger = read_ledger(self.target, table, partition)
+                days = [replace(day, is_deleted=self._is_deleted(ledger, day.day)) for day in days]
+                days = [*self._emptied(name, days, others, ledger), *days]
             if days:
-                found[name] = [*self._emptied(name, days, others), *days]
+                found[name] = days
         return found
 
-    def _emptied(self, name: str, days: Sequence[SharedDay], others: Sequence[ActiveFile]) -> Iterator[SharedDay]:
+    def _is_deleted(self, there: Ledger, day: date) -> bool:
+        from tailrace.lake.deleted import is_deleted
+
+        return not self.overwrite and is_deleted(there.notes, day)
+
+    def _emptied(
+        self, name: str, days: Sequence[SharedDay], others: Sequence[ActiveFile], there: Ledger
+    ) -> Iterator[SharedDay]:
         """First of all, because it is told by what is to come. Of a part of a day nobody can say that it is empty."""
         from tailrace.lake.intents import read_ledger
         from tailrace.lake.sharing import SharedDay
@@ -83,12 +96,11 @@ class Handing:
         lacking = [day.day for day in days if day.lacking]
         if not lacking or not others or not self._is_succession or self.wanted.indexes or self.wanted.schema:
             return
-        given, taken = (read_ledger(lake, table, partition) for lake in (self.source, self.target))
-        found = emptied(given, taken, lacking)
+        found = emptied(read_ledger(self.source, table, partition), there, lacking)
         for day in sorted(found.difference(lacking), reverse=True):
-            there = tuple(file for file in others if file.day == day)
-            if there and self.wanted.window.touches(day):
-                yield SharedDay(partition, day, (), (), there, True)
+            beside = tuple(file for file in others if file.day == day)
+            if beside and self.wanted.window.touches(day):
+                yield SharedDay(partition, day, (), (), beside, True)
 
     @property
     def _is_succession(self) -> bool:

@@ -98,6 +98,7 @@ def _done(name: str, handed: Handed) -> Row:
         "gone": handed.gone,
         "kept": handed.kept,
         "withheld": handed.withheld,
+        "erased": handed.erased,
         "copied_size": handed.copied_bytes,
         "version": handed.version,
     }
@@ -134,9 +135,21 @@ def _tell(context: Context, days: Sequence[Row], columns: Sequence[str], handing
         click.echo(f"{name}: {visible_error(error)}", err=True)
         if error.hint:
             click.echo(f"  hint: {visible(error.hint)}", err=True)
-    withheld = sum(row["withheld"] for row in days if isinstance(row.get("withheld"), int))  # type: ignore[misc]
-    if withheld:
-        click.echo(f"note: {withheld:,} rows were deleted there and stay away; see --overwrite", err=True)
+    _tell_withheld(days, "there" if handing.kind == "push" else "here")
+
+
+def _tell_withheld(days: Sequence[Row], where: str) -> None:
+    withheld, erased = (sum(row.get(name, 0) for row in days) for name in ("withheld", "erased"))  # type: ignore[misc]
+    stay = f"rows were deleted {where}"
+    if withheld > erased:
+        click.echo(f"note: {withheld - erased:,} {stay} and stay away; see --overwrite", err=True)
+    if erased:
+        lift = (
+            "`partition delete --where … --lift` in that lake"
+            if where == "there"
+            else "`partition delete --where … --lift`"
+        )
+        click.echo(f"note: {erased:,} {stay} by a condition and stay away until {lift}", err=True)
 
 
 def _grouped(days: Sequence[Row]) -> list[Row]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 
 from tailrace.core import TimeRange
 from tailrace.core.ranges import Ranges, joined, overlap, read_ranges, without, written
@@ -26,6 +26,11 @@ def deleted(notes: Notes, source: str | None = None) -> Ranges:
     """What is not to be stored; of a source, or of any of them."""
     ranges = read_ranges(notes.get(_DELETED, ""))
     return ranges if source is None else without(ranges, read_ranges(notes.get(f"{_BACK}{source}", "")))
+
+
+def is_deleted(notes: Notes, day: date) -> bool:
+    """Is nothing of a day to be stored?"""
+    return any(window.covers(day) for window in deleted(notes))
 
 
 def after_delete(notes: Notes, window: TimeRange) -> dict[str, str]:

@@ -22,7 +22,7 @@ from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.comparing import NONE, Compared, Rival, compared
 from tailrace.lake.copying import Told, copy_name, copy_whole
 from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE, reading_file
-from tailrace.lake.deleted import after_overwrite, deleted, erased
+from tailrace.lake.deleted import after_overwrite, deleted, erased, is_deleted
 from tailrace.lake.files import DataFile
 from tailrace.lake.ledger import Entry, Ledger, keys
 from tailrace.lake.lock import partition_lock
@@ -59,6 +59,8 @@ class Handed:
     "Rows that it had, of earlier versions of artifacts that were read again as a whole."
     withheld: int = 0
     "Rows that were deleted there, and stay away."
+    erased: int = 0
+    "Those of them that were deleted by a condition, which holds until it is lifted."
     copied_bytes: int = 0
     version: int | None = None
     "Of the table; None: nothing had to be done."
@@ -94,6 +96,7 @@ class HandOver:
         with self._writing(command) as writer:
             there = [file for file in writer.active() if file.day == asked.day]
             shared = shared_day(self.partition, asked.day, asked.files, given, there)
+            shared = replace(shared, is_deleted=not self.overwrite and is_deleted(writer.ledger().notes, asked.day))
             if not shared.lacking and asked.files:
                 return Handed(shared)
             is_all = self.succession and len(asked.files) in (0, len(given))
@@ -128,7 +131,7 @@ class _Day:
         self.gone: Counter[str] = Counter()
 
     def hand_over(self) -> Handed:
-        withheld, settled = self._withheld(), self._compared()
+        (withheld, by_condition), settled = self._withheld(), self._compared()
         left_out = {
             file.path: np.union1d(withheld.get(file.path, NONE), settled.left_out.get(file.path, NONE))
             for file in self._lacking
@@ -152,14 +155,14 @@ class _Day:
             kept=need_not - stay_away,
             gone=settled.gone,
             withheld=stay_away,
+            erased=by_condition,
             copied_bytes=sum(file.size for file in whole),
             version=version,
         )
 
     # Which rows
 
-    def _withheld(self) -> dict[str, Rows]:
-        doomed = self._doomed()
+    def _marked(self, doomed: Sequence[Doomed]) -> dict[str, Rows]:
         found = {file.path: marked_rows(self.source, file.path, doomed) for file in self._lacking if doomed}
         return {path: rows for path, rows in found.items() if len(rows)}
 
@@ -188,13 +191,13 @@ class _Day:
     def _beside(self) -> Sequence[ActiveFile]:
         return self.shared.beside
 
-    def _doomed(self) -> list[Doomed]:
-        """Rows that were deleted from the lake that takes, and have to stay away from it."""
-        notes, day = self.writer.ledger().notes, self.shared.day
-        found = [Doomed(window=window) for window in deleted(notes) if window.touches(day) and not self.hand.overwrite]
-        for one in erased(notes):
-            found.append(Doomed(window=one.window, where=Predicate(one.where, self.hand.given.schema)))
-        return found
+    def _withheld(self) -> tuple[dict[str, Rows], int]:
+        """Rows that were deleted from the lake that takes, and how many of them by a condition."""
+        notes, day, schema = self.writer.ledger().notes, self.shared.day, self.hand.given.schema
+        ranges = [Doomed(window=window) for window in deleted(notes) if window.touches(day) and not self.hand.overwrite]
+        conditions = [Doomed(window=one.window, where=Predicate(one.where, schema)) for one in erased(notes)]
+        by_condition = self._marked(conditions)
+        return self._marked([*ranges, *conditions]) if ranges else by_condition, _number(by_condition)
 
     def _notes(self) -> dict[str, str]:
         if not self.hand.overwrite:

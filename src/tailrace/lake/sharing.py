@@ -29,17 +29,22 @@ class SharedDay:
     "Files of the lake that takes which are copies of none: their rows may be the same."
     is_there: bool
     "Does the lake that takes hold anything of the day?"
+    is_deleted: bool = False
+    "Were all rows of the day deleted there, so that they stay away?"
 
     @property
     def state(self) -> str:
         """`new`: it is not there; `same`; `newer`: it has come to more; `older`: the other has; `differs`: both.
 
         `emptied`: artifacts that had rows on it, and have them in the other lake, were read again and have none.
+        `deleted`: it was, in the lake that takes.
         """
         if not self.files:
             return "emptied"
         if not self.lacking:
             return "older" if self.beside else "same"
+        if self.is_deleted:
+            return "deleted"
         if not self.is_there:
             return "new"
         return "differs" if self.beside else "newer"

@@ -154,6 +154,33 @@ def test_what_was_deleted_there_stays_away(world: World, remote: Lake) -> None:
     assert not asked(remote, "select 1 from nginx_access_log where remote_user = 'user1'"), "the condition holds"
 
 
+@pytest.mark.parametrize("kind", ["push", "pull"])
+def test_what_is_told_of_rows_that_were_deleted(world: World, tmp_path: Path, kind: str) -> None:
+    here, there = World(tmp_path / "here"), str(tmp_path / "remote")
+    run(world, "push", "*", "--lake", there)
+    taker = other(there) if kind == "push" else here.lake
+    asker, place = (world, "there") if kind == "push" else (here, "here")
+    run(asker, kind, "*", "--lake", there)
+    schema = stored_schema(taker, PLACE[0])
+    assert schema is not None
+    with partition_lock(taker, *PLACE, "test"):
+        erase(taker, *PLACE, SECOND)
+        erase(taker, *PLACE, TimeRange(datetime(2024, 5, 3), None), Predicate("remote_user = 'user1'", schema))
+    first = run(asker, kind, "*", "--lake", there, "--dry-run", "--output", "json")
+    states = [day["state"] for day in json.loads(first.stdout)["days"]]
+    done = run(asker, kind, "*", "--lake", there)
+    assert states == ["differs", "differs", "deleted", "same"]
+    lines = done.stderr.splitlines()
+    assert lines[0] == f"note: {ROWS} rows were deleted {place} and stay away; see --overwrite"
+    assert (
+        f"rows were deleted {place} by a condition and stay away until `partition delete --where … --lift`" in lines[1]
+    )
+    assert " deleted " in done.stdout
+    again = run(asker, kind, "*", "--lake", there, "--overwrite")
+    assert [line.split(" rows")[1] for line in again.stderr.splitlines()] == [lines[1].split(" rows")[1]]
+    assert " new " in again.stdout
+
+
 def test_as_it_was(world: World, remote: Lake, tmp_path: Path) -> None:
     first = history(world.lake, *PLACE)[-1].version
     assert [one.shared.day for one in hand("push", world.lake, remote, replace(ALL, at=first))] == DAYS[1::-1]
