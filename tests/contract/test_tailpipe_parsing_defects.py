@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from world import World
 
 from tailrace.pipeline.job import Counts
 
+PAGE = Path(__file__).parents[2] / "docs/tables/nginx_access_log.md"
 TIMED = (
     'format "nginx_access_log" "f" {\n layout = `$remote_addr [$time_local] "$request" $status $body_bytes_sent'
     " $upstream_status $upstream_addr`\n}\n"
@@ -51,6 +53,22 @@ def test_one_value_that_does_not_fit_loses_the_batch(world: World, tmp_path: Pat
         (None, None, "10.0.0.1:80, 10.0.0.2:80", str(2**31), "502, 200"),
         (None, None, None, "much", None),
     ]
+
+
+def test_a_list_of_several_servers_loses_the_batch(world: World, tmp_path: Path) -> None:
+    """The lists are kept as written; the table's page tells where, and how to ask for them."""
+    line = '192.0.2.7 - - [01/May/2024:10:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "x" 9 0.150 [n] [] {} {} {} {} id\n'
+    several = line.format("10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80", "0, 0 : 7", "0.010, - : 0.020", "502, 504 : 200")
+    write(tmp_path / "a.log", line.format("10.0.0.1:80", 7, "0.010", 200) + several)
+    found = counts(world, "nginx_access_log", tmp_path / "a.log")
+    assert (found.stored, found.flagged) == (2, 1)
+    (query,) = re.findall(r"```sql empty\n(select [^`]*tp_misfit[^`]*)```", PAGE.read_text())
+    ((_, addresses, statuses, times),) = world.query(query)
+    assert (addresses, statuses) == ("10.0.0.1:80, 10.0.0.2:80 : 10.0.0.3:80", "502, 504 : 200")
+    assert times == [pytest.approx(0.01), None, pytest.approx(0.02)]
+    assert world.query("select tp_extra ->> 'upstream_response_length' from nginx_access_log order by tp_id") == [
+        ("7",), ("0, 0 : 7",)
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["a.log", "a.log.gz"])

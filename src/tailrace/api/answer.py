@@ -122,12 +122,13 @@ class Answer:
 
     def _repr_html_(self) -> str:
         from tailrace.query.render import as_json, cell
+        from tailrace.query.singles import shortened
 
         def text(value: Any) -> object:
             return as_json(value) if isinstance(value, dict | list) else cell(value) if type(value) is bytes else value
 
-        columns, _, rows, more = self._first(2 * PRINTED)
-        shown = ([text(value) for value in row] for row in rows)
+        columns, types, rows, more = self._first(2 * PRINTED)
+        shown = ([text(value) for value in row] for row in shortened(types, iter(rows)))
         return html.table(columns, shown, self._told(len(rows), more))
 
     # How it is run

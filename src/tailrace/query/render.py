@@ -6,13 +6,14 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from itertools import chain, islice
 from typing import Any, TextIO
 
 from tailrace.query.engine import Result
+from tailrace.query.singles import shortened
 
 WIDTH_FROM = 10_000
 "Rows that are looked at to find the widths of a table's columns."
@@ -42,6 +43,7 @@ AS_USUAL = Style()
 
 def render(result: Result, output: str, out: TextIO, style: Style = AS_USUAL) -> None:
     """Writes one answer in the form of that name."""
+    result = replace(result, rows=shortened(result.types, result.rows))
     if output == "csv":
         _csv(result, out, style)
     elif output == "tsv":

@@ -31,6 +31,8 @@ DEFAULT = Layout(
     split=REQUEST,
     also=(MAIN_TEXT, INGRESS_TEXT, *(f"{front} {COMBINED_TEXT}" for front in FRONTS)),
 )
+LISTED = "Of several: null, and the list in `tp_extra`."
+"nginx asks the next server where one fails, and then writes what it knows of each."
 LOCAL_TIME = "%d/%b/%Y:%H:%M:%S %z"
 
 TABLE = Table(
@@ -73,10 +75,10 @@ TABLE = Table(
         col("request_time", "float", doc="Seconds from the first byte read to the last byte sent."),
         col("pipe", doc="p if the request was pipelined."),
         col("upstream_addr", doc="Address of the upstream server; several are separated by commas."),
-        col("upstream_status", "integer", doc="Status of the upstream's response."),
-        col("upstream_connect_time", "float", doc="Seconds to connect to the upstream."),
-        col("upstream_header_time", "float", doc="Seconds to the first byte of the upstream's header."),
-        col("upstream_response_time", "float", doc="Seconds to the last byte of the upstream's response."),
+        col("upstream_status", "integer", doc=f"Status of the upstream's response. {LISTED}"),
+        col("upstream_connect_time", "float", doc=f"Seconds to connect to the upstream. {LISTED}"),
+        col("upstream_header_time", "float", doc=f"Seconds to the first byte of the upstream's header. {LISTED}"),
+        col("upstream_response_time", "float", doc=f"Seconds to the last byte of the upstream's response. {LISTED}"),
         col("ssl_protocol", doc="TLS version."),
         col("ssl_cipher", doc="TLS cipher."),
         col("ssl_session_id", doc="TLS session."),
