@@ -10,6 +10,7 @@ import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -56,7 +57,7 @@ class IcebergExport:
     def plan(self, scope: Scope, *, only: bool) -> Plan:
         wanted = {self._called(file): file for file in files_of(self.snapshot) if scope.holds(file)}
         table = self._table() if (self.target.directory / CATALOG).exists() else None
-        return plan(self.snapshot, scope, wanted, _held(table), only=only)
+        return replace(plan(self.snapshot, scope, wanted, _held(table), only=only), in_place=self.in_place)
 
     def apply(self, todo: Plan, told: Told) -> Exported:
         """Copies, then one snapshot of Iceberg that adds and removes, then clears away what no snapshot needs."""

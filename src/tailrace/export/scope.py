@@ -47,9 +47,11 @@ class Plan:
 
     snapshot: Snapshot
     copied: Mapping[str, Held]
-    "By name in the target."
+    "By name in the target: those that are not there."
     kept: Mapping[str, Held]
     removed: Mapping[str, Held]
+    in_place: bool = False
+    "Are files referred to where they lie, and none copied?"
 
     @property
     def is_empty(self) -> bool:
@@ -57,7 +59,7 @@ class Plan:
 
     @property
     def copied_bytes(self) -> int:
-        return sum(file.size for file in self.copied.values())
+        return 0 if self.in_place else sum(file.size for file in self.copied.values())
 
 
 def files_of(snapshot: Snapshot) -> Iterator[Held]:
@@ -107,7 +109,7 @@ class Exported:
             files=len(held),
             rows=sum(file.rows for file in held),
             size=sum(file.size for file in held),
-            copied=len(plan.copied),
+            copied=0 if plan.in_place else len(plan.copied),
             copied_bytes=plan.copied_bytes,
             removed=len(plan.removed),
             days=len({file.day for file in held}),

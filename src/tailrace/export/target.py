@@ -52,6 +52,7 @@ class Target:
         """It is ours for the length of the block; the kernel lets go of it with the process."""
         self.check()
         own = self.directory / OWN
+        is_new, is_made = not (own / _NOTE).exists(), not self.directory.exists()
         own.mkdir(parents=True, exist_ok=True)
         handle = os.open(own / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
@@ -62,10 +63,25 @@ class Target:
                     "another process exports to this directory", where=str(self.directory), hint="wait for it to end"
                 ) from None
             write_whole(own / _NOTE, json.dumps({"as": self.kind, "tailrace": __version__}))
-            yield
+            try:
+                yield
+            except BaseException:
+                if is_new:
+                    self._give_up(is_made)
+                raise
             shutil.rmtree(self.staging, ignore_errors=True)
         finally:
             os.close(handle)
+
+    def _give_up(self, is_made: bool) -> None:
+        """Where nothing has come of the first export, the directory is nobody's; what was copied is kept."""
+        own = self.directory / OWN
+        with suppress(OSError):
+            if [path.name for path in self.directory.iterdir()] != [OWN] or any(self.staging.glob("*")):
+                return
+            shutil.rmtree(own)
+            if is_made:
+                self.directory.rmdir()
 
 
 def write_whole(path: Path, text: str) -> None:

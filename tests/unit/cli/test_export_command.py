@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from click.testing import CliRunner, Result
 from exportsource import Source
 
 from tailrace.cli.main import cli
-from tailrace.core import UsageError
+from tailrace.core import ConfigError, UsageError
 
 
 @pytest.fixture
@@ -57,3 +58,13 @@ def test_what_cannot_be(source: Source, arguments: tuple[str, ...], said: str) -
     with pytest.raises(UsageError, match=said):
         run(source, *(str(source.folder / "out") if word == "DIR" else word for word in arguments))
     assert not (source.folder / "out").exists()
+
+
+def test_after_one_that_failed_another_form_may_go_there(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = source.folder / "out"
+    out.mkdir()
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "tailrace.export.iceberg", None)
+        with pytest.raises(ConfigError, match="is not installed"):
+            run(source, "kinds", "--out", str(out), "--as", "iceberg")
+    assert row(source, "kinds", "--out", str(out))["rows"] == 70

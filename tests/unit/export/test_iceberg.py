@@ -131,7 +131,7 @@ def test_only_what_was_asked_for_is_touched(source: Source) -> None:
 def test_in_place_nothing_is_copied(source: Source) -> None:
     done = source.export("iceberg", in_place=True)
     folder = source.folder / "iceberg"
-    assert done.rows == 70
+    assert (done.rows, done.copied, done.copied_bytes) == (70, 0, 0)
     assert not list(folder.rglob("*.parquet"))
     root = str(source.world.lake.table_root("kinds"))
     assert rows_of(by_directory(folder)).num_rows == 70
@@ -155,3 +155,12 @@ def test_without_the_package(source: Source, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(ConfigError, match=r"needs .*, which is not installed") as caught:
         source.export("iceberg")
     assert caught.value.hint == install("iceberg")
+    assert not (source.folder / "iceberg").exists(), "the directory is free for another export"
+
+
+def test_what_fails_later_leaves_what_there_was(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
+    source.export("iceberg")
+    monkeypatch.setitem(__import__("sys").modules, "tailrace.export.iceberg", None)
+    with pytest.raises(ConfigError):
+        source.export("iceberg")
+    assert rows_of(by_catalogue(source.folder / "iceberg")).num_rows == 70
