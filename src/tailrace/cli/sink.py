@@ -30,8 +30,8 @@ def command() -> None:
 def status(context: Context, names: tuple[str, ...], output: str) -> None:
     """Show what sinks have stored, what waits, and what is wrong.
 
-    Numbers are those that `tailrace serve` wrote down last, at its flush interval; files and size are what lies in the
-    tree of a Parquet sink now.
+    Numbers are those that `tailrace serve` wrote down last, at its flush interval, of a Parquet sink as soon as rows
+    wait; files and size are what lies in its tree now.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.cli.matching import listed

@@ -27,6 +27,8 @@ _UPKEEP = 60.0
 "Seconds between looks for files to seal or to delete."
 _SEALING = 5.0
 "Seconds of sorting at the end: the rest is sorted when `serve` is begun again."
+_TELLING = 1.0
+"Seconds between two times at which a sink tells of rows that wait for its flush interval."
 _RETRY = 5.0
 "Seconds before a sink that failed as a whole tries again."
 _FAILURES = (OSError, pa.ArrowException, TailraceError)
@@ -44,6 +46,7 @@ class SinkDriver:
         self._published = time.monotonic()
         self.lines = ReportLines(options.name, options.metrics_interval, enabled=options.metrics_enabled)
         self._upkept = 0.0
+        self._told, self._told_at = self.last, -_UPKEEP
 
     def _begun(self) -> Publisher:
         """From what is on disk, where things that mean nothing are cleared away."""
@@ -78,6 +81,7 @@ class SinkDriver:
         now = time.monotonic()
         interval = self.options.flush_interval.total_seconds()
         if not everything and now - self._published < interval:
+            self._tell_meanwhile(now)
             return
         seconds, self._published = max(now - self._published, 1.0), now
         try:
@@ -86,6 +90,12 @@ class SinkDriver:
         except _FAILURES as error:
             self._fail(error)
         self.tell()
+
+    def _tell_meanwhile(self, now: float) -> None:
+        """A flush interval may be long: what waits for it is known before."""
+        if self.publisher.last != self._told and now - self._told_at > _TELLING:
+            self._told_at = now
+            self.tell()
 
     def _publish(self, now: float, seconds: float, everything: bool) -> None:
         self.publisher.publish(seconds, everything=everything)
@@ -121,9 +131,9 @@ class SinkDriver:
         self.publisher.counts, self._failed_at = counts, None
         return True
 
-    def report(self) -> str | None:
-        """At each metrics interval: what has been counted, in a line, if that is news."""
-        if not self.lines.is_due():
+    def report(self, *, last: bool = False) -> str | None:
+        """At each metrics interval, and at the end: what has been counted, in a line, if that is news."""
+        if not self.lines.is_due(last=last):
             return None
         return self.lines.line({**self.counts(), **self.publisher.counts}, self.trouble)
 
@@ -138,6 +148,7 @@ class SinkDriver:
     def tell(self) -> None:
         """Writes down how things stand, for those who ask."""
         publisher = self.publisher
+        self._told = publisher.last
         troubles = {} if self.trouble is None else {str(self.options.path): self.trouble}
         told = {
             "sink": self.options.name,
@@ -205,7 +216,7 @@ class Driver:
         """What is due in the sinks, and what they tell."""
         for sink in self.sinks:
             sink.publish_if_due(everything=last)
-        for line in (sink.report() for sink in self.all):
+        for line in (sink.report(last=last) for sink in self.all):
             if line:
                 self.say(line)
 

@@ -162,9 +162,9 @@ class LakeDriver:
         with suppress(OSError):  # it is told again
             write_status(self.options.state, told)
 
-    def report(self) -> str | None:
-        """At each metrics interval: what has been counted, in a line, if that is news."""
-        if not self.lines.is_due():
+    def report(self, *, last: bool = False) -> str | None:
+        """At each metrics interval, and at the end: what has been counted, in a line, if that is news."""
+        if not self.lines.is_due(last=last):
             return None
         return self.lines.line({**self.done.counts, "write_errors": self.errors}, self.trouble)
 

@@ -197,9 +197,9 @@ class OtapDriver:
             if record.kind in _OTLP and (self.options.listeners is None or record.listener in self.options.listeners):
                 yield record
 
-    def report(self) -> str | None:
-        """At each metrics interval: what has been counted, in a line, if that is news."""
-        if not self.lines.is_due():
+    def report(self, *, last: bool = False) -> str | None:
+        """At each metrics interval, and at the end: what has been counted, in a line, if that is news."""
+        if not self.lines.is_due(last=last):
             return None
         return self.lines.line({**self.folded.counts, "write_errors": self.errors}, self.trouble)
 

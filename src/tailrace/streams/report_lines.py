@@ -1,4 +1,4 @@
-"""When a sink tells what it has counted: at each interval if there is something new, and rarely as a sign of life."""
+"""When a sink tells what it has counted: at each interval and at the end if there is something new, and rarely else."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class ReportLines:
         self._said = self._looked
         self._last = ""
 
-    def is_due(self) -> bool:
-        """Has an interval passed since the last look?"""
+    def is_due(self, *, last: bool = False) -> bool:
+        """Has an interval passed since the last look, or is this the end?"""
         since = time.monotonic() - self._looked
-        if not self.enabled or since < self.interval:
+        if not self.enabled or (since < self.interval and not last):
             return False
         # From one due time to the next, so that pauses do not add up.
         self._looked += since // self.interval * self.interval if self.interval else 0
