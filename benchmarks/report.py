@@ -27,8 +27,8 @@ Result = dict[str, Any]
 
 INTRO = """# Benchmarks
 
-Made by the parts of `make bench`. The first sections, up to start-up, with objects, formats and tables, ran on a shared
-machine with nothing else running; a figure is the median of three alternating runs (start-up and objects: as said
+Made by the parts of `make bench`. The first sections, up to start-up, with objects, ran on a shared machine with
+nothing else running; a figure is the median of three alternating runs (start-up and objects: as said
 there) of a whole command from a cold start, process and JVM included. *CPU* is the sum over all processes, *RSS* the
 highest sum of resident memory over all processes at one time (*PSS*: shared pages counted once). Ratios are
 Tailrace ÷ the other: below 1 Tailrace is ahead.
@@ -41,10 +41,11 @@ Tailrace ÷ the other: below 1 Tailrace is ahead.
 - Addresses are drawn about as Zipf has them. They were uniformly random at first; that was changed, for all engines
   alike, after a profile had shown that writing them dominated our own time. The figures of other engines on the first
   data are not kept.
-- One year, compaction, what a log costs, live data and windows were measured on another day, and not all of it
-  alone: short commands of other work ran beside some of them, and a whole run of the tests may have begun while the
-  sampler on Spark was timed. Compaction is the mean of two runs, twenty windows and 10,000 windows are single runs.
-  Commits named there may have got another name since. Read these ratios with that in mind.
+- Compaction, formats and tables: medians of three alternating runs, with other work beside them now and then.
+- One year, what a log costs, live data and windows were measured on another day, and not all of it alone: short
+  commands of other work ran beside some of them, and a whole run of the tests may have begun while the sampler on
+  Spark was timed. Twenty windows and 10,000 windows are single runs. Commits named there may have got another name
+  since. Read these ratios with that in mind.
 - What an engine wrote is read back and compared with what was generated; *wrong* names the sums that differ.
 """
 

@@ -49,7 +49,12 @@ def plain(table: Table, path: Path) -> Table:
         return found
     samples = [json.loads(record) for record in records(table)]
     nested = {c.name: of_objects([s[c.name] for s in samples if s.get(c.name) is not None]) for c in found.columns}
-    return replace(found, columns=tuple(replace(c, type=nested[c.name] or c.type) for c in found.columns))
+    columns = {c.name.lower(): replace(c, type=nested[c.name] or c.type) for c in found.columns}
+    named = {c.name for c in found.columns}
+    for sample in samples:
+        if not named & sample.keys():  # of a kind that stands too late in the file: none of its fields would be known
+            columns = {name.lower(): of_values(name, [value]) for name, value in sample.items()} | columns
+    return replace(found, columns=tuple(columns.values()))
 
 
 def of_objects(values: list[object]) -> Struct | None:
