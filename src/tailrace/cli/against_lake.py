@@ -55,7 +55,7 @@ def _other_types(config: Config, lake: Lake) -> Iterator[Problem]:
             with suppress(ConfigError, LakeError):
                 for column, error in _differing(lake, spec.name, arrow_schema(tables_for(config, spec.name))):
                     where = config.outline.value(spec.where, f"column {column}", "type")
-                    yield config.outline.problem(where, error.message, "type-change", error.hint)
+                    yield config.outline.problem(where, error.message, code="type-change", hint=error.hint)
 
 
 def _differing(lake: Lake, table: str, declared: pa.Schema) -> list[tuple[str, LakeError]]:

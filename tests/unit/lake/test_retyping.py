@@ -19,9 +19,10 @@ from tailrace.lake.paths import Lake
 from tailrace.lake.retyping import retype
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.snapshot import snapshot
-from tailrace.lake.table import open_or_create, open_table
+from tailrace.lake.table import open_or_create
 from tailrace.lake.undo import erase, restore
 from tailrace.lake.vacuum import forget
+from tailrace.lake.versions import open_at
 
 WriteFile = Callable[..., DataFile]
 MakeEntry = Callable[..., Entry]
@@ -158,4 +159,6 @@ def test_an_open_table_reads_on(lake: Lake, schema: pa.Schema, other: pa.Schema)
     assert reader.to_pyarrow_table().num_rows == 0
     reader.update_incremental()
     assert pa.schema(reader.schema()).field("n").type == pa.int32()
-    assert pa.schema(open_table(lake.table_root("t"), 0).schema()).field("n").type == pa.int64()
+    earlier = open_at(lake.table_root("t"), "t", 0)
+    assert earlier is not None
+    assert pa.schema(earlier.schema()).field("n").type == pa.int64()
