@@ -84,8 +84,6 @@ def sampled(query: str, engine: str = "duckdb", seed: int = 0) -> str:
 
 def _written(tree: exp.Query, dialect: Dialect, sampling: Sampling, *, of_partitions: bool) -> str:
     texts = dict(_sampled(tree, dialect, sampling, of_partitions))
-    if dialect is SPARK:
-        _keep_ranges(tree)
     text = tree.sql(dialect.name, comments=False)
     # What a call samples from may hold another call.
     while _TOKENS.search(text):
@@ -187,16 +185,6 @@ def _call(number: int, node: exp.Anonymous, select: exp.Select, window: exp.Wind
     part = next((text for name, text in fields if name == PART_ID), None)
     part = part or next((_text(g, dialect) for g in groups or [] if _name(g, 0) == PART_ID), None)
     return Call(number, fields, _text(_value(members[-1]), dialect), part, int(size.this))
-
-
-def _keep_ranges(tree: exp.Query) -> None:
-    """`FROM range(…)` is a function of Spark's as well; sqlglot makes of it what Spark cannot resolve."""
-    for series in tree.find_all(exp.GenerateSeries):
-        if isinstance(series.parent, exp.Table):
-            end = series.args["end"]
-            until = end if series.args.get("is_end_exclusive") else exp.Add(this=end, expression=exp.Literal.number(1))
-            given = [series.args.get("start"), until, series.args.get("step")]
-            series.replace(exp.Anonymous(this="range", expressions=[value for value in given if value is not None]))
 
 
 def _grouped(select: exp.Select, sampler: exp.Expression) -> list[exp.Column]:
