@@ -136,6 +136,32 @@ def test_a_later_release_has_more_columns(world: World, tmp_path: Path, monkeypa
     """) == [("IAMUser", None, None, "1", "late"), ("IAMUser", "2", "late", None, None)]
 
 
+def test_a_condition_on_a_field_of_a_later_release(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files from before, which lack the field, are of the same day: rows go from both, and merged they are one file."""
+
+    def event(hour: int, **identity: Any) -> str:
+        return json.dumps({"eventTime": f"2024-05-01T{hour:02}:00:00Z", "eventName": "E", "userIdentity": identity})
+
+    write(tmp_path / "logs" / "1.json", "\n".join(event(hour, type=f"t{hour}") for hour in range(4)))
+    assert world.collect_one(TRAIL, str(tmp_path / "logs")).clean
+    trail = registry.find_table(TRAIL)
+    assert trail is not None
+    monkeypatch.setattr(registry, "find_table", lambda name: grown(trail) if name == TRAIL else None)
+    behalf = {"type": "t4", "onBehalfOf": {"userId": "jo"}}
+    write(tmp_path / "logs" / "2.json", "\n".join(event(hour, **(behalf if hour == 6 else {})) for hour in range(4, 8)))
+    assert world.collect_one(TRAIL, str(tmp_path / "logs")).clean
+    where = "user_identity.on_behalf_of is not null or user_identity.type = 't2'"
+    assert run(world, "partition", "delete", "p", "--where", where, "--force").exit_code == 0
+    hours = f"select hour(tp_timestamp) from {TRAIL} order by 1"
+    assert [hour for (hour,) in world.query(hours)] == [0, 1, 3, 4, 5, 7]
+    world.compact()
+    assert [hour for (hour,) in world.query(hours)] == [0, 1, 3, 4, 5, 7]
+    assert run(world, "partition", "restore", "p").exit_code == 0
+    assert len(world.query(hours)) == 8
+
+
 VALUES = [7, "7", "seven", 7.5, True, None, [], {}, {"a": 1}, [1, 2], 2**70, -1e300, "", "2024-05-01T10:00:00Z"]
 
 

@@ -121,13 +121,12 @@ def restore(context: Context, name: str, at: str | None, output: str) -> None:
 
     lake = open_lake(context)
     table, partition = _one(lake, name)
-    moment: int | datetime
-    if at is None:
-        undone = undo.last_change(lake, table, partition)
-        moment = undone.version - 1
-    else:
-        undone, moment = None, int(at) if at.isdecimal() else parse_time(at, now())
+    moment: int | datetime | None = None if at is None else int(at) if at.isdecimal() else parse_time(at, now())
+    undone = None
     with held(lake, table, partition):
+        if moment is None:  # what the last change is may be decided by who held the partition until now
+            undone = undo.last_change(lake, table, partition)
+            moment = undone.version - 1
         version = undo.restore(lake, table, partition, moment)
     full = f"{table}.{partition}"
     row: Row = {"name": full, "version": version, "rows": rows_of(lake, table, partition)}

@@ -44,7 +44,7 @@ class Predicate:
         there = set(rows.column_names)
         # Without rows, with all columns: who misspells one is told those that there are.
         given = {
-            name: rows.column(name) if name in there else pa.nulls(rows.num_rows, self.schema.field(name).type)
+            name: self._column(rows, name) if name in there else pa.nulls(rows.num_rows, self.schema.field(name).type)
             for name in (self.columns if rows.num_rows else self.schema.names)
         }
         self._connection.register("given", pa.table({**given, _ROW: np.arange(rows.num_rows)}))
@@ -61,6 +61,11 @@ class Predicate:
         marked = np.zeros(rows.num_rows, bool)
         marked[found.column(0).to_numpy()] = True
         return pa.chunked_array([pa.array(marked)])
+
+    def _column(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
+        """With the fields of today: those that a struct of an earlier file lacks are null, too."""
+        column, wanted = rows.column(name), self.schema.field(name).type
+        return column.cast(wanted) if pa.types.is_nested(wanted) and column.type != wanted else column
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:

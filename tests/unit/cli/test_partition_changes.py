@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import resource
-from datetime import timedelta
+import threading
+import time
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,9 @@ from world import World
 from tailrace.cli.main import cli
 from tailrace.cli.options import Context
 from tailrace.cli.summary import print_summary
+from tailrace.core import TimeRange
 from tailrace.lake.lock import partition_lock
+from tailrace.lake.undo import erase
 
 NAME = "nginx_access_log.p"
 
@@ -162,3 +166,23 @@ def test_wrong_names_and_locks(world: World) -> None:
         done = run(world, "delete", "p", "--force")
         assert getattr(done.exception, "exit_code", None) == 6
     assert count(world) == 72
+
+
+def test_the_last_change_may_be_that_of_whoever_is_waited_for(world: World) -> None:
+    days = [today() - timedelta(days=back) for back in range(2)]
+    told(world, "delete", "p", "--from", str(days[0]), "--force")
+    is_held = threading.Event()
+
+    def delete_yesterday() -> None:
+        with partition_lock(world.lake, *NAME.split("."), "test", brief=True):
+            is_held.set()
+            time.sleep(1)
+            begins, ends = (datetime.combine(day, datetime.min.time()) for day in reversed(days))
+            erase(world.lake, *NAME.split("."), TimeRange(begins, ends))
+
+    other = threading.Thread(target=delete_yesterday)
+    other.start()
+    is_held.wait()
+    (row,) = told(world, "restore", "p")
+    other.join()
+    assert (row["rows"], count(world)) == (48, 48), "the deletion of yesterday is undone, that of today is not"
