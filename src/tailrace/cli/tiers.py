@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import date, datetime, timedelta
@@ -133,11 +134,16 @@ def _misplaced(config: Config, block: OtherBlock, lake: Lake) -> Problem | None:
         hint = "write a URL, such as s3://bucket/prefix: other machines read the workspace, too"
         message = "the workspace is in an object store, and the tier on this disk"
         return config.outline.problem(where, message, "contradiction", hint)
-    inner, outer = f"{place.uri}/", (f"{lake.data_root.uri}/", f"{lake.meta_root.uri}/")
-    if inner.startswith(outer) or any(root.startswith(inner) for root in outer):
+    inner, *outer = (f"{_really(each)}/" for each in (place, lake.data_root, lake.meta_root))
+    if inner.startswith(tuple(outer)) or any(root.startswith(inner) for root in outer):
         hint = "choose a directory beside it; without a tier days rest in the workspace"
         return config.outline.problem(where, "the tier is in the workspace, or around it", "contradiction", hint)
     return None
+
+
+def _really(place: Place) -> str:
+    """By no link: a tier may be the workspace by another path."""
+    return os.path.realpath(place.uri) if place.is_local else place.uri
 
 
 def _rule(config: Config, declared: Declared, now: datetime) -> Rule:

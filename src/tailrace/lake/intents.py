@@ -24,6 +24,7 @@ from tailrace.lake.paths import PARTITION_COLUMNS, Lake, decode_value, encode_va
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
 from tailrace.lake.table import ATTEMPTS, exists, open_or_create, open_table, widen
+from tailrace.lake.table_place import whereabouts
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -214,19 +215,23 @@ class Intents:
 
     def delete_orphans(self, run: str, since: int, *, everywhere: bool = True) -> int:
         """Delete files of a run that no valid intent after `since` names; returns how many."""
-        files = set(runs.files_of_run(self.lake, self.table, self.partition, run, everywhere=everywhere))
+        really = whereabouts(self.root)
+        found = runs.files_of_run(self.lake, self.table, self.partition, run, everywhere=everywhere)
+        files = {really(path): path for path in found}
         quarantine = set(runs.quarantine_of_run(self.lake, self.table, self.partition, run))
         if not files and not quarantine:
             return 0
         decided, valid = self.decided()
+        named: set[str] = set()
         for sequence in range(since + 1, decided + (valid == decided)):
             segment = book.read_segment(self.directory, sequence)
-            files.difference_update(segment.files)
+            named.update(segment.files)
             quarantine.difference_update(segment.quarantine)
         if files:
-            files.difference_update(f.path for f in active_files(self.delta, self.partition))
-        self._delete(files, quarantine)
-        return len(files) + len(quarantine)
+            named.update(f.path for f in active_files(self.delta, self.partition))
+        left = {files[place] for place in files.keys() - map(really, named)}
+        self._delete(left, quarantine)
+        return len(left) + len(quarantine)
 
     def busy(self) -> LakeError:
         return LakeError(

@@ -95,9 +95,10 @@ def kept_table(lake: Lake, schema: str, run: str, kept: Kept) -> Snapshot:
 
 def schemas_with(lake: Lake, table: str, partition: str) -> list[str]:
     """Names of schemas whose snapshots keep files of a partition, in small letters."""
-    root = _root(lake)
-    kept = ((name, (root / name / _folder(table)).walk(partition_path(partition))) for name in root.folders())
-    return [decode_value(name) for name, files in kept if next(files, None) is not None]
+    root, directory = _root(lake), f"/{partition_path(partition)}/"
+    kept = ((name, (root / name / _folder(table)).walk()) for name in root.folders())
+    # Files of tiers lie deeper, below the tier's own name.
+    return [decode_value(name) for name, files in kept if any(directory in f"/{file}" for file in files)]
 
 
 def _damaged(where: str, error: Exception) -> LakeError:

@@ -8,9 +8,10 @@ object store it goes by its whole address, `s3://…`, which the Delta protocol 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,6 +61,31 @@ def link(home: Place, name: str, directory: Place) -> None:
     with suppress(FileExistsError):
         os.symlink(str(directory), home.address(name), target_is_directory=True)
     reached("tier-linked")
+
+
+def whereabouts(root: Place) -> Callable[[str], str]:
+    """Tells where a file of a table really lies: by two links one file has two names, and the log knows one of them.
+
+    Two tiers may be one directory by two paths (another link, another mount), or be the table's own.
+    """
+    first: dict[tuple[int, int], str] = {}
+
+    @cache
+    def real(directory: str) -> str:
+        path = os.path.realpath(root.address(directory))
+        with suppress(OSError):
+            found = os.stat(path)
+            return first.setdefault((found.st_dev, found.st_ino), path)
+        return path
+
+    def really(path: str) -> str:
+        if _ADDRESS in path or not root.is_local:
+            return path
+        parts = path.split("/")
+        depth = 3 if parts[0] == LINKS else 1  # down to the directory of the partition
+        return "/".join([real("/".join(parts[:depth])), *parts[depth:]])
+
+    return really
 
 
 @dataclass(frozen=True, slots=True)

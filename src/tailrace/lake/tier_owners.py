@@ -11,7 +11,8 @@ import secrets
 
 from tailrace.lake.paths import Lake, Tier, partition_path, table_path
 from tailrace.lake.place import Place
-from tailrace.lake.table_place import TablePlace
+from tailrace.lake.stored import LOG
+from tailrace.lake.table_place import TablePlace, is_elsewhere
 
 _SIGN = ".tailrace-lake-"
 "Engines pass over names that begin with a dot."
@@ -27,11 +28,20 @@ def sign(lake: Lake, tier: Tier, table: str, partition: str) -> None:
 
 
 def is_alone(lake: Lake, root: Place, directory: str) -> bool:
-    """Has nobody else signed the directory of a partition in a tier? `root`: of its table, which names it so."""
+    """Are all files in a directory of a partition this lake's own? `root`: of its table, which names it so.
+
+    In the workspace they are unless another lake has taken it for a tier: the lake itself signs tiers only. In a tier
+    they are not if it is the workspace of another.
+    """
     known = _known_identity(lake)
     place, inner = root.of(directory) if isinstance(root, TablePlace) else (root, directory)
     signs = {name for name in (place / inner).names() if name.startswith(_SIGN)}
-    return known is not None and signs == {f"{_SIGN}{known}"}
+    own = set() if known is None else {f"{_SIGN}{known}"}
+    if not is_elsewhere(directory):
+        return signs <= own
+    table = inner.rpartition("/")[0]
+    is_workspace = (place / f"{table}/{LOG}".lstrip("/")).exists()
+    return known is not None and signs == own and not is_workspace
 
 
 def _identity(lake: Lake) -> str:

@@ -9,7 +9,7 @@ been removed is known to be ours.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,7 +26,7 @@ from tailrace.lake.segments import load_ledger, read_segment
 from tailrace.lake.snapshot import active_files
 from tailrace.lake.steps import reached
 from tailrace.lake.table import open_table, undo_retention
-from tailrace.lake.table_place import is_elsewhere
+from tailrace.lake.table_place import whereabouts
 from tailrace.lake.tier_owners import is_alone
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ class Vacuum:
         """`now`: None to keep no version but the latest."""
         self.lake, self.table = lake, table
         self.root = lake.table_root(table)
+        self.really = whereabouts(self.root)
         self.delta: DeltaTable = open_table(self.root)
         self.since = None if now is None else now - undo_retention(self.delta)
         "Versions that held then or later are kept."
@@ -63,14 +64,17 @@ class Vacuum:
     def waste(self, partition: str) -> Waste:
         """What there is to delete. Whoever does so holds the partition's lock, and looks at the table after that."""
         # In this order: a run that ends meanwhile is in the log, or has cleared up after itself.
-        found = [*_of_ours(self.root.walk(partition_path(partition)))]
+        really = self.really
+        found = {really(path): (path, run) for path, run in _of_ours(self.root.walk(partition_path(partition)))}
         place = self.lake.meta("quarantine", self.table, partition)
         refused = [*_of_ours(place.names())]
         alive = self._alive(partition)
         self._look()
         needed = {file.path for file in active_files(self.delta, partition)} | self._removed()
         named = self._named(partition)
-        files = self._ours([path for path, run in found if path not in needed and run not in alive], partition)
+        kept = {*map(really, needed)}
+        left = {place: path for place, (path, run) in found.items() if place not in kept and run not in alive}
+        files = self._ours(left, partition)
         quarantine = tuple(name for name, run in refused if name not in named and run not in alive)
         size = 0
         for where, name in (*((self.root, name) for name in files), *((place, name) for name in quarantine)):
@@ -93,12 +97,12 @@ class Vacuum:
         last = self.commits[-1].version if self.commits else -1
         self.commits += logged(self.root, last)
 
-    def _ours(self, paths: list[str], partition: str) -> tuple[str, ...]:
-        """Asked after the directories were listed: whoever came meanwhile has signed before its first file."""
-        gone = {path for commit in self.commits for path, _ in commit.removed}
-        directories = {_in_tier(path, partition) for path in paths if is_elsewhere(path)}
+    def _ours(self, found: Mapping[str, str], partition: str) -> tuple[str, ...]:
+        """Of names by whereabouts. Asked after they were listed: whoever came meanwhile has signed before its first."""
+        gone = {self.really(path) for commit in self.commits for path, _ in commit.removed}
+        directories = {_directory(path, partition) for path in found.values()}
         shared = {one for one in directories if not is_alone(self.lake, self.root, one)}
-        return tuple(path for path in paths if path in gone or _in_tier(path, partition) not in shared)
+        return tuple(path for at, path in found.items() if at in gone or _directory(path, partition) not in shared)
 
     def _alive(self, partition: str) -> set[str]:
         return {m.run for kind in _KINDS for m in manifests(self.lake.meta(kind, self.table, partition))}
@@ -136,8 +140,8 @@ def forget(lake: Lake, table: str, partition: str) -> Waste:
     return waste
 
 
-def _in_tier(path: str, partition: str) -> str:
-    """The directory of the partition where a file rests, as the log begins its name."""
+def _directory(path: str, partition: str) -> str:
+    """Of the partition where a file rests, at home or in a tier, as the log begins its name."""
     before, below, _ = path.partition(f"{partition_path(partition)}/")
     return before + below.rstrip("/")
 

@@ -142,9 +142,13 @@ def test_rows_of_one_user(world: World) -> None:
     assert "deleted_where" not in told(world, "partition", "show", NAME)
 
 
-def test_a_snapshot_that_keeps_such_rows_is_told(world: World, tmp_path: Path) -> None:
+@pytest.mark.parametrize("tier", ["", 'store "default" {{\n tier "old" {{\n path = "{place}/old"\n }}\n}}\n'])
+def test_a_snapshot_that_keeps_such_rows_is_told(world: World, tmp_path: Path, tier: str) -> None:
     config = (world.home / "config" / "test.tpc").read_text()
-    world.write_config(config + '\nschema "mine" {\n materialized = true\n}\n')
+    schema = '\nschema "mine" {\n materialized = true\n}\n'
+    world.write_config(config + schema + tier.format(place=tmp_path))
+    assert run(world, "maintain").exit_code == 0
+    assert any((tmp_path / "old").rglob("*.parquet")) == bool(tier)
     assert run(world, "schema", "refresh", "mine").exit_code == 0
     done = run(world, "partition", "delete", "p", "--where", "remote_user = 'user2'", "--for-good", "--force")
     assert done.exit_code == 0

@@ -103,3 +103,20 @@ def test_for_good_leaves_the_other_lake_alone(tmp_path: Path, tier: Path) -> Non
         forget(lakes[0], *PLACE)
     assert len(both - files_in(tier)) == len(DAYS)
     assert stored(worlds[1].home) == before
+
+
+def test_the_workspace_of_another_lake_for_a_tier(tmp_path: Path) -> None:
+    """Neither takes what the other's log names for waste."""
+    worlds = [made_in(tmp_path / name) for name in ("a", "b")]
+    theirs = worlds[1].lake
+    mine = lake_of(worlds[0], Path(str(theirs.data_root)))
+    maintain(mine, "move")
+    before = [stored(world.home) for world in worlds]
+    delete_first_day(mine)
+    delete_first_day(theirs)
+    both = files_in(Path(str(theirs.data_root)))
+    for lake in (mine, lake_of(worlds[1], tmp_path / "unused")):
+        maintain(lake, "vacuum", after=LATER)
+    assert len(both - files_in(Path(str(theirs.data_root)))) == 2, "what each deleted is gone"
+    for world, rows in zip(worlds, before, strict=True):
+        assert sum(rows.values()) - sum(stored(world.home).values()) == ROWS

@@ -1,0 +1,88 @@
+"""One directory by two paths: no file of it is taken for waste because the log knows it by its other name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from lakecheck import stored
+from mounts import mounted
+from tieredlake import DAYS, NOW, PLACE, Tiered
+
+from tailrace.cli.upkeep import Upkeep
+from tailrace.core import TailraceError
+
+ONE = 'store "default" {{{{\n tier "{name}" {{{{\n path = "{path}"\n }}}}\n }}}}\n'
+YOUNG = 'store "default" {{{{\n tier "a" {{{{\n path = "{real}"\n max_age = "1d"\n }}}}\n tier "b" {{{{\n path = "{alias}"\n }}}}\n }}}}\n'  # fmt: skip  # noqa: E501
+
+
+@contextmanager
+def linked(alias: Path, real: Path) -> Iterator[Path]:
+    alias.symlink_to(real)
+    yield alias
+
+
+@contextmanager
+def bound(alias: Path, real: Path) -> Iterator[Path]:
+    with mounted(alias, "--bind", str(real)):
+        yield alias
+
+
+def vacuum(tiered: Tiered) -> int:
+    """A long time later; how many files went."""
+    upkeep = Upkeep(tiered.lake, tiered.config(), NOW + timedelta(days=4_000))
+    upkeep.look([PLACE])
+    upkeep.carry_out("vacuum")
+    assert upkeep.troubles == []
+    return sum(chore.files for chore in upkeep.done)
+
+
+@pytest.mark.parametrize("how", [linked, bound])
+@pytest.mark.parametrize("second", [ONE, YOUNG], ids=["renamed", "both"])
+def test_two_paths_of_one_tier(tiered: Tiered, tmp_path: Path, how: type, second: str) -> None:
+    before = stored(tiered.lake)
+    real = tmp_path / "real"
+    real.mkdir()
+    with how(tmp_path / "alias", real) as alias:
+        tiered.write_store(text=ONE.format(name="a", path=real))
+        tiered.maintain()
+        tiered.write_store(text=second.format(name="b", path=alias, real=real, alias=alias))
+        tiered.maintain()
+        assert stored(tiered.lake) == before, "what was moved is there"
+        assert vacuum(tiered) > 0
+        assert stored(tiered.lake) == before
+        assert len([*real.rglob("*.parquet")]) == 2 * len(DAYS), "what was moved away from is gone"
+        assert vacuum(tiered) == 0
+
+
+def test_a_tier_in_the_directory_of_another(tiered: Tiered, tmp_path: Path) -> None:
+    before = stored(tiered.lake)
+    inner = tmp_path / "outer" / "tp_table=nginx_access_log" / "tp_partition=web" / "x"
+    for path in (tmp_path / "outer", inner):
+        tiered.write_store(text=ONE.format(name="a", path=path))
+        tiered.maintain()
+    assert vacuum(tiered) > 0
+    assert stored(tiered.lake) == before
+
+
+def test_the_workspace_by_another_path_is_no_tier(tiered: Tiered, tmp_path: Path) -> None:
+    (tmp_path / "alias").symlink_to(tiered.home)
+    tiered.write_store(text=ONE.format(name="a", path=tmp_path / "alias" / "data" / "default"))
+    upkeep = Upkeep(tiered.lake, tiered.config(), NOW)
+    upkeep.look([PLACE])
+    ((_, error),) = upkeep.troubles
+    assert isinstance(error, TailraceError)
+    assert (error.code, upkeep.due) == ("config.contradiction", [])
+
+
+def test_a_mount_of_the_workspace_loses_nothing(tiered: Tiered, tmp_path: Path) -> None:
+    before = stored(tiered.lake)
+    with bound(tmp_path / "alias", tiered.home / "data" / "default") as alias:
+        tiered.write_store(text=ONE.format(name="a", path=alias))
+        tiered.maintain()
+        assert stored(tiered.lake) == before
+        assert vacuum(tiered) > 0
+        assert stored(tiered.lake) == before
