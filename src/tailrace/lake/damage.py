@@ -113,9 +113,12 @@ def reading_file(place: Place, name: str) -> Iterator[pq.ParquetFile]:
             yield file
     except (pa.ArrowException, KeyError, OSError) as error:
         # Arrow's own complaints about the content have no number; a full disk has one.
-        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT):
+        if isinstance(error, OSError) and error.errno not in (None, errno.ENOENT, errno.ENOTDIR):
             raise
-        if isinstance(error, FileNotFoundError) and (why := not_mounted(place, [name])) is not None:
+        if (
+            isinstance(error, FileNotFoundError | NotADirectoryError)
+            and (why := not_mounted(place, [name])) is not None
+        ):
             raise why from None
         message = f"the file cannot be read: {one_line(error)}"
         raise LakeError(message, code=DAMAGED_FILE, where=place.address(name), hint=COLLECT_AGAIN) from error
@@ -130,10 +133,14 @@ def not_mounted(place: Place, names: Iterable[str]) -> LakeError | None:
     gone = [link for link in (links if place.is_local else ()) if not os.path.isdir(place.address(link))]
     if not gone:
         return None
-    where = os.path.realpath(place.address(gone[0]))
+    name = place.address(gone[0])
+    if not os.path.lexists(name):
+        message = "the link to a tier is missing, and files of the table lie there"
+        hint = "`tailrace maintain` makes it again for every tier in the configuration"
+        return LakeError(message, code="lake.tier-not-mounted", where=name, hint=hint)
     message = "the tier is not mounted, and files of the table lie there"
     hint = "mount it; if it was emptied on purpose, make the directory"
-    return LakeError(message, code="lake.tier-not-mounted", where=where, hint=hint)
+    return LakeError(message, code="lake.tier-not-mounted", where=os.path.realpath(name), hint=hint)
 
 
 def _bad_checkpoint(log: Place) -> str | None:

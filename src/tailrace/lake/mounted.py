@@ -13,9 +13,9 @@ from collections.abc import Iterable
 from tailrace.core.errors import LakeError
 from tailrace.lake.damage import not_mounted
 from tailrace.lake.log import logged
-from tailrace.lake.paths import Lake, Tier, encode_value
+from tailrace.lake.paths import Lake, Tier, encode_value, table_path
 from tailrace.lake.snapshot import Snapshot, snapshot
-from tailrace.lake.table_place import is_elsewhere
+from tailrace.lake.table_place import is_elsewhere, link
 
 MARK = ".tailrace-tier"
 "Engines pass over names that begin so."
@@ -61,6 +61,15 @@ def mark(lake: Lake, tier: Tier) -> None:
         tier.place.put(MARK, _CONTENT, "mark")
     if not is_noted(lake, tier):
         (lake.meta_root / _NOTES).put(_note(tier), tier.place.uri.encode(), "mark")
+
+
+def relink(lake: Lake, table: str) -> None:
+    """Makes the links again that a copy of the lake came without: not every program copies links."""
+    home = lake.table_home(table)
+    for tier in lake.tiers if home.is_local else ():
+        directory = tier.place / table_path(table)
+        if tier.place.is_local and directory.exists() and not os.path.lexists(home.address(tier.called(table))):
+            link(home, tier.called(table), directory)
 
 
 def is_noted(lake: Lake, tier: Tier) -> bool:

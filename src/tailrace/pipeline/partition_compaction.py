@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tailrace.core import LakeError, LockedError, TailraceError
 from tailrace.lake.compacting import Compacting, Swap
 from tailrace.lake.compaction import CompactionPlan, Merge, columns_of
-from tailrace.lake.damage import reading_file
+from tailrace.lake.damage import not_mounted, reading_file
 from tailrace.lake.files import DataFile
 from tailrace.lake.paths import Lake
 from tailrace.lake.steps import reached
@@ -204,8 +204,10 @@ class PartitionCompaction:
         for (merge, merged), is_there in zip(self.broken, are_there, strict=True):
             self.report.left_files += len(merge.files)
             if is_there:
-                message = f"{merge.day}: {merged.error}; the day is left as it is"
-                self.report.troubles.append(Trouble(self.report.name, message, merged.code or "lake"))
+                gone = not_mounted(self.plan.snapshot.root, [file.path for file in merge.files])
+                message = f"{merge.day}: {gone or merged.error}; the day is left as it is"
+                code, hint = (gone.code, gone.hint) if gone else (merged.code or "lake", None)
+                self.report.troubles.append(Trouble(self.report.name, message, code, hint))
 
 
 def _count(merges: Iterable[Merge]) -> int:

@@ -8,12 +8,15 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from lakecheck import stored
 from mounts import mounted
 from tieredlake import DAYS, NOW, PLACE, Tiered
 
+from tailrace.cli.main import cli
 from tailrace.cli.upkeep import Upkeep
-from tailrace.core import TailraceError
+from tailrace.core import QueryError, TailraceError
+from tailrace.lake.table_place import LINKS
 
 ONE = 'store "default" {{{{\n tier "{name}" {{{{\n path = "{path}"\n }}}}\n }}}}\n'
 YOUNG = 'store "default" {{{{\n tier "a" {{{{\n path = "{real}"\n max_age = "1d"\n }}}}\n tier "b" {{{{\n path = "{alias}"\n }}}}\n }}}}\n'  # fmt: skip  # noqa: E501
@@ -86,3 +89,35 @@ def test_a_mount_of_the_workspace_loses_nothing(tiered: Tiered, tmp_path: Path) 
         assert stored(tiered.lake) == before
         assert vacuum(tiered) > 0
         assert stored(tiered.lake) == before
+
+
+def test_a_copy_of_the_lake_without_its_links(tiered: Tiered) -> None:
+    """As programs make it that copy files alone: the disks are there, and no mounting would help."""
+    tiered.maintain()
+    before = stored(tiered.lake)
+    table = tiered.lake.table_home(PLACE[0])
+    for link in (Path(str(table)) / LINKS).iterdir():
+        link.unlink()
+    with pytest.raises(QueryError) as missing:
+        tiered.query("select count(*) from nginx_access_log where remote_user is not null")
+    assert missing.value.code == "lake.tier-not-mounted"
+    assert "link to a tier is missing" in missing.value.message
+    assert "tailrace maintain" in str(missing.value.hint)
+    (report,) = tiered.compact()
+    assert {trouble.code for trouble in report.troubles} == {"lake.tier-not-mounted"}
+    done = CliRunner().invoke(cli, ["--home", str(tiered.home), "maintain", "--no-compact", "--dry-run"])
+    assert not [*(Path(str(table)) / LINKS).iterdir()], "a dry run changes nothing"
+    done = CliRunner().invoke(cli, ["--home", str(tiered.home), "maintain", "--no-compact"])
+    assert done.exit_code == 0, done.output
+    assert stored(tiered.lake) == before
+
+
+def test_a_file_where_a_tier_was(tiered: Tiered) -> None:
+    tiered.maintain()
+    tier = tiered.home.parent / "tiers" / "recent"
+    tier.rename(tier.with_name("away"))
+    tier.write_text("no disk")
+    command = ["--home", str(tiered.home), "partition", "delete", "web", "--where", "status = 200", "--force"]
+    error = CliRunner().invoke(cli, command).exception
+    assert isinstance(error, TailraceError)
+    assert error.code == "lake.tier-not-mounted"
