@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 
-from tailrace.formats.base import Positions
-from tailrace.formats.lines import LineBlock
+from tailrace.formats.base import Batch, Positions, Stream, growing
+from tailrace.formats.lines import LineBlock, cut_lines
 
+Header = TypeVar("Header")
 _HASH = ord("#")
 _NAME = re.compile(rb"#\s*([\w-]+)")
 
@@ -39,7 +41,31 @@ class Directives:
         return b"\n".join(self)
 
 
-def sections(block: LineBlock) -> Iterator[tuple[Positions, bytes | None]]:
+def decode_ruled(
+    stream: Stream,
+    header: Header,
+    ruled: Callable[[Header, bytes], Header],
+    read: Callable[[Header, LineBlock, Positions], Iterable[Batch]],
+) -> Iterator[Batch]:
+    """Lines as `read` has them, under the header that rules them; a growing file keeps what rules those to come."""
+    grows = growing(stream)
+    directives = Directives(grows.ruling if grows else b"")
+    for directive in directives:
+        header = ruled(header, directive)
+    for block in cut_lines(stream):
+        if block.bad:
+            yield Batch({}, np.empty(0, np.int64), block.raw, bad=block.bad)
+        for lines, ending in _sections(block):
+            yield from read(header, block, lines)
+            if ending is not None:
+                header = ruled(header, ending)
+                directives.take(ending)
+                yield Batch({}, np.empty(0, np.int64), block.raw, skipped=1)
+    if grows:
+        grows.ruling = directives.text
+
+
+def _sections(block: LineBlock) -> Iterator[tuple[Positions, bytes | None]]:
     """Runs of lines, each with the directive that ends it; none ends the last."""
     data = np.frombuffer(block.buffer, np.uint8)
     filled = np.flatnonzero(block.ends > block.starts)

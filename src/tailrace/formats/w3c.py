@@ -11,12 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.core import Delimited, Table, W3c
-from tailrace.formats.base import Batch, Positions, Stream, growing
+from tailrace.formats.base import Batch, Positions, Stream
 from tailrace.formats.delimited import DelimitedDecoder, Reading, distinct
 from tailrace.formats.fit import Texts
 from tailrace.formats.line_texts import texts_of
-from tailrace.formats.lines import LineBlock, cut_lines
-from tailrace.formats.sections import Directives, sections
+from tailrace.formats.lines import LineBlock
+from tailrace.formats.sections import decode_ruled
 
 DATE_TIME = "date_time"
 "The field that holds `date` and `time`, or `time` with the day of the last `#Date`."
@@ -46,22 +46,7 @@ class W3cDecoder:
         self.readings: dict[tuple[Header, str, str], Reading] = {}
 
     def decode(self, stream: Stream) -> Iterator[Batch]:
-        header = Header()
-        grows = growing(stream)
-        directives = Directives(grows.ruling if grows else b"")
-        for directive in directives:
-            header = _ruled(header, directive)
-        for block in cut_lines(stream):
-            if block.bad:
-                yield Batch({}, np.empty(0, np.int64), block.raw, bad=block.bad)
-            for lines, ending in sections(block):
-                yield from self._section(header, block, lines)
-                if ending is not None:
-                    header = _ruled(header, ending)
-                    directives.take(ending)
-                    yield Batch({}, np.empty(0, np.int64), block.raw, skipped=1)
-        if grows:
-            grows.ruling = directives.text
+        return decode_ruled(stream, Header(), _ruled, self._section)
 
     def _section(self, header: Header, block: LineBlock, lines: Positions) -> Iterator[Batch]:
         """Lines with one list of fields: quoted ones apart from those in which a quote is a character like any."""

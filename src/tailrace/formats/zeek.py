@@ -16,8 +16,8 @@ from tailrace.formats.base import Batch, Positions, Stream, growing
 from tailrace.formats.delimited import DelimitedDecoder, Reading, distinct
 from tailrace.formats.fit import Fitter, Texts, joined, quoted
 from tailrace.formats.json_decode import json_decoder
-from tailrace.formats.lines import LineBlock, cut_lines
-from tailrace.formats.sections import Directives, sections
+from tailrace.formats.lines import LineBlock
+from tailrace.formats.sections import decode_ruled
 from tailrace.formats.sniffing import Again
 from tailrace.formats.times import parse_times
 
@@ -61,22 +61,7 @@ class ZeekDecoder:
         return self.json.decode(whole) if head.startswith(b"{") else self._tsv(whole)
 
     def _tsv(self, stream: Stream) -> Iterator[Batch]:
-        header = Header()
-        grows = growing(stream)
-        directives = Directives(grows.ruling if grows else b"")
-        for directive in directives:
-            header = _ruled(header, directive)
-        for block in cut_lines(stream):
-            if block.bad:
-                yield Batch({}, np.empty(0, np.int64), block.raw, bad=block.bad)
-            for lines, ending in sections(block):
-                yield from self._read(header, block, lines)
-                if ending is not None:
-                    header = _ruled(header, ending)
-                    directives.take(ending)
-                    yield Batch({}, np.empty(0, np.int64), block.raw, skipped=1)
-        if grows:
-            grows.ruling = directives.text
+        return decode_ruled(stream, Header(), _ruled, self._read)
 
     def _read(self, header: Header, block: LineBlock, lines: Positions) -> list[Batch]:
         if not len(lines):
