@@ -128,6 +128,22 @@ def test_many_rows_come_piece_by_piece(duck: Engine, engine: SparkEngine, monkey
     assert _columns(engine, "select count(*) as n from things") == [("BIGINT", [40])]
 
 
+def test_a_statement_that_takes_too_long(stored: Lake, engine: SparkEngine, spark: SparkSession) -> None:
+    """It is stopped where it runs, not merely left alone: Spark has its cores back."""
+    from tailrace.query.limits import Limits
+    from tailrace.query.spark.engine import SparkEngine
+
+    hasty = SparkEngine(stored, dict, _schemas, limits=Limits(seconds=3), session=lambda: spark)
+    for numbers in ("things", "range(0, 1000000)"):
+        tables = ", ".join(f"{numbers} as t{n}" for n in range(9))
+        with pytest.raises(QueryError) as failure:
+            _answer(hasty, f"select count(*) as n from {tables}")
+        assert failure.value.code == "query.timeout"
+        assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+        assert spark.range(8, numPartitions=2).count() == 8
+    assert _columns(engine, "select count(*) as n from things") == [("BIGINT", [40])]
+
+
 READ: dict[str, Callable[[Path], Any]] = {
     "arrow": lambda path: pa.ipc.open_file(path).read_all(),
     "parquet": pq.read_table,

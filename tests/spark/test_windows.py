@@ -41,6 +41,8 @@ from tailrace.windows.unit import Wanted
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+NUMBERS = """SELECT a.range AS n, g.i, t.*, r.range FROM range(3) AS a, generate_series(5, 1, -2) AS g(i),
+    generate_series(1, 4, 2) AS t, range(1, 2) AS r"""
 OF = COUNTED.replace("'service.name'", "'of'")
 VALUES = window_values(START, START + MINUTE, 100)
 
@@ -82,7 +84,7 @@ def rows(found: pa.Table) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in found.to_pylist()]
 
 
-@pytest.mark.parametrize("query", [PASS_THROUGH, FILTERED, COUNTED, PLACEHOLDERS, DEFAULT, DEMO])
+@pytest.mark.parametrize("query", [PASS_THROUGH, FILTERED, COUNTED, PLACEHOLDERS, DEFAULT, DEMO, NUMBERS])
 def test_a18_a39_the_queries_as_printed(query: str, session: SparkSession, window: WindowData) -> None:
     on_spark = session.sql(rewritten(query, "spark", VALUES, ordered=False)).toArrow()
     with opened(window) as connection:

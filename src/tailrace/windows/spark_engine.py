@@ -74,13 +74,9 @@ def _staged(session: SparkSession, spec: WindowSpec, wanted: Wanted) -> Wanted:
         # Whose resource a log has is found by reading such files in their order: the task does that, and asks too.
         return wanted
     folder = f"{STAGED}/{uuid.uuid4().hex}-answer"
-    tag = f"window-{uuid.uuid4().hex}"
-    session.addTag(tag)
-    try:
-        with limited(lambda: session.interruptTag(tag), spec.query_timeout, label(wanted)):
-            _answered(session, spec, wanted, folder)
-    finally:
-        session.removeTag(tag)
+    # The session is this window's alone. A tag would be known to the thread that has set it only.
+    with limited(session.interruptAll, spec.query_timeout, label(wanted)):
+        _answered(session, spec, wanted, folder)
     return replace(wanted, answer=folder)
 
 

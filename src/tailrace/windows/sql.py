@@ -67,6 +67,8 @@ def rewritten(
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.upper() in _NAMES_OF_NANOS and len(call.expressions) == 1:
             call.replace(call.expressions[0])
+    if dialect is SPARK:
+        _count_on_spark(tree)
     if not ordered and not tree.args.get("limit"):
         tree.set("order", None)
     return _written(tree, dialect, sampling or Sampling(), of_partitions=True)
@@ -141,6 +143,22 @@ def _fill_marks(tree: exp.Query, values: Mapping[str, int]) -> None:
     places = ("window_start_ns", "window_end_ns")
     for mark, name in zip(marks, places, strict=True):
         mark.replace(exp.Literal.number(values[name]))
+
+
+def _count_on_spark(tree: exp.Query) -> None:
+    """`FROM range(3)` has a column of that name; in Spark's table of numbers, which ends before its end, it is `id`."""
+    for made in list(tree.find_all(exp.GenerateSeries)):
+        table = made.parent
+        if not isinstance(table, exp.Table):
+            continue
+        name = "range" if made.args.get("is_end_exclusive") else "generate_series"
+        start, end, step = made.args["start"], made.args["end"], made.args.get("step") or exp.Literal.number(1)
+        if name != "range":
+            end = exp.cast(exp.Add(this=end, expression=exp.Sign(this=exp.paren(step))), "BIGINT")
+        numbers = exp.Table(this=exp.Anonymous(this="range", expressions=[start, end, step]))
+        alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
+        rows = exp.select(exp.alias_("id", name, quoted=True)).from_(numbers)
+        table.replace(exp.Subquery(this=rows, alias=alias))
 
 
 def _sampled(tree: exp.Query, dialect: Dialect, sampling: Sampling, of_partitions: bool) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from tailrace.query.limits import Clock
 from tailrace.query.plan import Key, address
 from tailrace.query.spark.choice import SMALL, holds_rows, memory_of
 from tailrace.query.spark.refusal import REFUSED, refused
+from tailrace.query.spark.stopping import stop, tagged
 from tailrace.query.statement import Statement
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class SparkEngine(Engine):
             if self.is_starting and self.give_up is not None:
                 self.give_up()
             elif self.spark is not None:
-                self.spark.interruptTag(self.tag)
+                stop(self.spark, self.tag)
 
     def _start(self, clock: Clock) -> None:
         """A JVM that has to start first takes the statement's time, and can be stopped meanwhile."""
@@ -134,12 +135,8 @@ class SparkEngine(Engine):
 
         frame, columns = self._frame(statement)
         spark = self.session()
-        with _spark_errors():
-            spark.addTag(self.tag)
-            try:
-                return fetched(frame, most_rows(statement.text)), columns
-            finally:
-                spark.removeTag(self.tag)
+        with _spark_errors(), tagged(spark, self.tag):
+            return fetched(frame, most_rows(statement.text)), columns
 
     def _frame(self, statement: Statement) -> tuple[DataFrame, Described]:
         columns = self._described(statement.text)
