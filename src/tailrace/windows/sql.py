@@ -146,7 +146,10 @@ def _fill_marks(tree: exp.Query, values: Mapping[str, int]) -> None:
 
 
 def _count_on_spark(tree: exp.Query) -> None:
-    """`FROM range(3)` has a column of that name; in Spark's table of numbers, which ends before its end, it is `id`."""
+    """`FROM range(3) AS a`: Spark's table of numbers ends before its end, and calls its column `id`.
+
+    DuckDB calls it `a`, and `range` where that is asked for.
+    """
     for made in list(tree.find_all(exp.GenerateSeries)):
         table = made.parent
         if not isinstance(table, exp.Table):
@@ -155,10 +158,19 @@ def _count_on_spark(tree: exp.Query) -> None:
         start, end, step = made.args["start"], made.args["end"], made.args.get("step") or exp.Literal.number(1)
         if name != "range":
             end = exp.cast(exp.Add(this=end, expression=exp.Sign(this=exp.paren(step))), "BIGINT")
-        numbers = exp.Table(this=exp.Anonymous(this="range", expressions=[start, end, step]))
         alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(name))
-        rows = exp.select(exp.alias_("id", name, quoted=True)).from_(numbers)
+        if not alias.columns:
+            _rename_numbers(table.find_ancestor(exp.Select), name, alias.name)
+        numbers = exp.Table(this=exp.Anonymous(this="range", expressions=[start, end, step]))
+        rows = exp.select(exp.alias_("id", alias.name, quoted=True)).from_(numbers)
         table.replace(exp.Subquery(this=rows, alias=alias))
+
+
+def _rename_numbers(select: exp.Expression | None, name: str, alias: str) -> None:
+    for column in list(select.find_all(exp.Column)) if select else ():
+        if column.name.lower() == name and column.table.lower() in ("", alias.lower()):
+            named = exp.column(alias, column.table or None, quoted=True)
+            column.replace(exp.alias_(named, column.name, quoted=True) if column.parent is select else named)
 
 
 def _sampled(tree: exp.Query, dialect: Dialect, sampling: Sampling, of_partitions: bool) -> Iterator[tuple[str, str]]:
