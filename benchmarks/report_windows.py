@@ -69,6 +69,7 @@ def _sampling(found: Result) -> list[str]:
         f"grouped pandas function",
         f"that draws the same sample with numpy, {found['pandas']:.1f} s: {found['ratio']} × (asked: 3 ×; "
         f"met: {_met(found)}).",
+        *([f"One as people write it {found['usual']:.1f} s: {found['ratio_usual']} ×."] if "usual" in found else []),
     ]
 
 
