@@ -127,7 +127,7 @@ class Engine:
         try:
             sql.encode()  # half a character would be no text for DuckDB, which says so less clearly
             text = self._with_networks(with_now(with_values(sql, parameters)))
-            return [(s.query, _kind(s), _answers(s)) for s in self.connection.extract_statements(text)]
+            return [(s.query, *_judged(s)) for s in self.connection.extract_statements(text)]
         except duckdb.Error as error:
             raise refused(error, self._misread(str(error), sql)) from None
         except UnicodeEncodeError:
@@ -237,16 +237,13 @@ class Engine:
         return f"{word} is a word of SQL: write {quoted(word)}, or choose the schema with --schema {word}"
 
 
-def _kind(statement: duckdb.Statement) -> str:
+def _judged(statement: duckdb.Statement) -> tuple[str, bool]:
+    """DuckDB's word for its kind, and whether it answers anything; `set`, `create` and the like say nothing."""
     try:
-        return statement.type.name
-    except ValueError:  # a kind that DuckDB has and its Python library does not know
-        return "OTHER"
-
-
-def _answers(statement: duckdb.Statement) -> bool:
-    """`set` and the like say nothing."""
-    return [expected.name for expected in statement.expected_result_type] != ["NOTHING"]
+        kind = statement.type.name
+    except ValueError:  # DuckDB has it, and its Python library knows neither the kind nor what comes of it
+        return "OTHER", True
+    return kind, kind != "CREATE" and [expected.name for expected in statement.expected_result_type] != ["NOTHING"]
 
 
 def _columns(described: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -12,6 +12,8 @@ from tailrace.query.duck import duckdb
 MOST_READ = 2 << 30
 "Bytes of files that are read to find the one that is damaged, where DuckDB does not name it."
 _NO_VALUE = re.compile("Values were not provided for the following parameters")
+_TRACE = "\n\nStack Trace:"
+"What DuckDB tells of itself behind an error of its own."
 _OF_SQL = (
     duckdb.CatalogException,
     duckdb.BinderException,
@@ -73,4 +75,4 @@ def refused(error: Exception | str, hint: str | None = None) -> QueryError:
         return QueryError(str(error).strip().splitlines()[0], code="query.memory", hint=hint)
     if hint is None and _NO_VALUE.search(str(error)):
         hint = "give it one with --param NAME=VALUE, or --param VALUE for $1, $2 …"
-    return QueryError(str(error).strip(), hint=hint)
+    return QueryError(str(error).partition(_TRACE)[0].strip(), hint=hint)

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from logfiles import CLOUDTRAIL_LAYOUT, access_lines, cloudtrail, today, write
 from world import World
@@ -15,6 +16,7 @@ from tailrace.core import QueryError
 from tailrace.core.registry import find_table
 from tailrace.query import views as views_module
 from tailrace.query.engine import Engine, Result
+from tailrace.query.failures import refused
 from tailrace.query.limits import Limits
 
 DAYS = 10
@@ -155,6 +157,11 @@ def test_errors_are_the_engine_s_own(filled: World, sql: str, hint: str | None) 
         answers(engine(filled), sql)
     assert caught.value.hint == hint
     assert "Error" in caught.value.message
+
+
+def test_of_an_error_in_duckdb_itself_the_message_is_told() -> None:
+    told = refused(duckdb.InternalException("INTERNAL Error: a bug\n\nStack Trace:\n\n/lib/_duckdb.so(x) [0x7f]"))
+    assert told.message == "INTERNAL Error: a bug"
 
 
 def test_a_row_that_fails_late_is_an_error_too(empty: World) -> None:

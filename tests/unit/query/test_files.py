@@ -96,6 +96,14 @@ def test_an_empty_file_has_columns(made: Engine, tmp_path: Path, name: str) -> N
     assert (table.num_rows, table.column_names) == (0, ["a", "b"])
 
 
+def test_what_is_created_on_the_way_is_no_answer(made: Engine, tmp_path: Path) -> None:
+    created = "create macro one() as 1; create view v as select one() as a; create table t as from v; from t"
+    assert shown(made, "csv", created) == "a\n1\n"
+    write(made, tmp_path / "x.parquet", created.replace("create", "create or replace"))
+    assert pq.read_table(tmp_path / "x.parquet").to_pydict() == {"a": [1]}
+    assert made.answering("create type mood as enum ('good'); insert into t values (2); pivot t on a") == 2
+
+
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.csv.gz"])
 def test_a_file_is_whole_or_as_it_was(made: Engine, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("before")

@@ -114,6 +114,7 @@ STATEMENTS = [
     "comment on view hits is 'x'",
     "explain analyze copy hits to '{out}'",
     "explain set threads = 1",
+    "update extensions",
 ]
 PIVOTS = [
     "pivot '{file}' on n",
