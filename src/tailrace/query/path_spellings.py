@@ -9,11 +9,19 @@ from collections.abc import Iterator, Sequence
 from tailrace.query.tokens import Token
 
 _DOT = "."
+_FILE = re.compile(r"file:(?://(?:localhost(?=/))?)?", re.IGNORECASE)
+_ELSEWHERE = re.compile(r"[A-Za-z][\w+.-]*:")
 
 
 def path_of(text: str) -> str:
     """As DuckDB reads it: `file:/a`, `file:///a` and `file://localhost/a` are `/a`."""
-    return os.path.expanduser(re.sub(r"^file:(?://(?:localhost(?=/))?)?", "", text))
+    found = _FILE.match(text)
+    return os.path.expanduser(text[found.end() :] if found else text)
+
+
+def is_elsewhere(path: str) -> bool:
+    """Not below this directory: `s3://a`, and `duckdb:/a`, which tells `attach` of what kind the database `/a` is."""
+    return _ELSEWHERE.match(path) is not None
 
 
 def paths_in(found: Sequence[Token]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from tailrace.core.directories import cache_directory
 from tailrace.core.errors import QueryError
 from tailrace.lake.table_place import links
 from tailrace.query.limits import BY_TEXT, Limits
-from tailrace.query.path_spellings import path_of, paths_in
+from tailrace.query.path_spellings import is_elsewhere, path_of, paths_in
 from tailrace.query.tokens import Token, tokens
 
 if TYPE_CHECKING:
@@ -165,10 +165,12 @@ class Permission:
         """A file that is named, or in a directory that is; never one of the lake's."""
         if target is None or not target.is_quoted or target.text[0] not in "'\"":
             raise _refused("what is written has to be named by a text in quotes", "write 'FILE' in its place")
-        path = os.path.realpath(path_of(target.content))
-        if self._is_kept(path):
+        path = path_of(target.content)
+        if self._is_kept(path) or (is_elsewhere(path) and self._is_kept(path_of(path.partition(":")[2]))):
             raise _refused(f"{target.content} belongs to the lake, which no SQL changes", "choose another place")
-        if not any(path == allowed or path.startswith(allowed + os.sep) for allowed in self.writable):
+        named = map(os.path.normpath, self.limits.writable) if is_elsewhere(path) else self.writable
+        path = os.path.normpath(path) if is_elsewhere(path) else os.path.realpath(path)
+        if not any(path == allowed or path.startswith(allowed + os.sep) for allowed in named):
             hint = f"allow it with --write {target.content}"
             raise _refused(f"SQL may not write {target.content}", f"{hint}, {otherwise}" if otherwise else hint)
 

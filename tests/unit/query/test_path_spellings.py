@@ -32,9 +32,35 @@ def test_the_lake_is_not_written_by_its_urls(
     assert not target.exists()
 
 
+@pytest.mark.parametrize("spelling", ["FILE://{}", "File:{}", "duckdb:{}", "DuckDB:FILE://{}", "duckdb:file:{}"])
+def test_nor_is_it_by_the_names_of_kinds_of_databases(
+    filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spelling: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = engine(filled, limits=Limits(writable=(".",)))
+    lake, elsewhere = filled.home / "data" / "x.db", tmp_path.parent / "x.db"
+    for target, why in ((lake, "belongs to the lake"), (elsewhere, "SQL may not write")):
+        with pytest.raises(QueryError, match=why):
+            answer(made, f"attach '{spelling.format(target)}' as x")
+        assert not target.exists()
+
+
+def test_a_place_that_is_no_path_has_to_be_named(
+    filled: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    named = f"duckdb:{tmp_path}/own"
+    for target in ("s3://bucket/x.csv", "duckdb:x.db", f"{named}/../x.db", f"{named}er/x.db"):
+        with pytest.raises(QueryError, match="SQL may not write"):
+            answer(engine(filled, limits=Limits(writable=(".", named))), f"copy hits to '{target}'")
+    (tmp_path / "own").mkdir()
+    answer(engine(filled, limits=Limits(writable=(f"{named}/",))), f"attach '{named}/x.db' as x; detach x")
+    assert (tmp_path / "own" / "x.db").exists()
+
+
 @pytest.mark.parametrize("sql", [
-    "from '{}'", "from 'file:{}'", "from 'file://{}'", "from 'file://localhost{}'", "summarize $${}$$",
-    "summarize E'{}'", "with x as (summarize $a${}$a$) from x", "explain analyze summarize $${}$$",
+    "from '{}'", "from 'FILE:{}'", "from 'file:{}'", "from 'file://{}'", "from 'file://localhost{}'",
+    "summarize $${}$$", "summarize E'{}'", "with x as (summarize $a${}$a$) from x", "explain analyze summarize $${}$$",
 ])  # fmt: skip
 def test_a_sandbox_does_not_read_files_of_the_lake(filled: World, sql: str) -> None:
     file = glob.glob(f"{filled.lake.data_root}/tp_table=hits/**/*.parquet", recursive=True)[0]
