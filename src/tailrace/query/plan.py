@@ -58,7 +58,8 @@ def scans(
             return None
     for node in json.loads(plan[0][1]):
         for name, filters in scans_of(node, _STUBS):
-            found[numbered[name]].append(conditions(filters))
+            key = numbered[name]
+            found[key].append(conditions(filters, (shape.name for shape in views[key].shapes)))
     return found
 
 

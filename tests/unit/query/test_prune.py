@@ -157,6 +157,7 @@ def test_files_without_wanted_rows_are_left_out(
         ("(s = 'arn::aws')", [Condition("s", "=", ("arn::aws",))]),
         ("(d = '2024-01-01'::DATE)", [Condition("d", "=", (date(2024, 1, 1),))]),
         ("(struct_extract(u, 'name') = 'bob')", [Condition("u.name", "=", ("bob",))]),
+        ("(struct_extract(struct_extract(u, 'a'), 'b') = 'x')", [Condition("u.a.b", "=", ("x",))]),
         ('("odd name" = 1)', [Condition("odd name", "=", (1,))]),
         ("(b = true)", [Condition("b", "=", (True,))]),
         ("(t > 'infinity'::TIMESTAMP)", []),
@@ -174,6 +175,19 @@ def test_filters_are_understood(text: str, found: list[Condition]) -> None:
 
 def test_a_filter_cut_at_a_line_end_counts_for_nothing() -> None:
     assert conditions(["(s = 'x", "(a = 5)", "y')"]) == []
+
+
+@pytest.mark.parametrize("name", ["x AND n", "n = 5) AND (n", "it's", 'q"q', "(n", "\n(n = 5)\n"])
+def test_a_column_whose_name_reads_like_a_filter_counts_for_nothing(name: str) -> None:
+    """DuckDB writes it without quotes."""
+    other = duckdb.connect()
+    quoted = '"' + name.replace('"', '""') + '"'
+    other.execute("SET disabled_optimizers = 'statistics_propagation'; CREATE SCHEMA stub")
+    other.execute(f"CREATE TABLE stub.t (n INTEGER, {quoted} VARCHAR)")
+    for where in ("{} = '3'", "{0} >= ' AND n = 5 AND ' AND {0} <= 'b AND n = 5 AND '", "{} IN ('n', ' AND n = 5 ')"):
+        plan = other.execute(f"EXPLAIN (FORMAT json) SELECT * FROM stub.t WHERE {where.format(quoted)}").fetchall()
+        ((_, filters),) = (scan for node in json.loads(plan[0][1]) for scan in scans_of(node, "stub"))
+        assert all(found.column == name for found in conditions(filters, ["n", name]))
 
 
 def test_a_value_of_another_kind_prunes_nothing() -> None:
