@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from tailrace.query.engine import Result
 
 PRINTED = 40
-"Rows that a terminal shows, and twice as many a notebook."
+"Rows that a terminal shows."
+_SHOWN = 2 * PRINTED
+"Rows that a notebook shows."
 
 
 class Answer:
@@ -127,21 +129,30 @@ class Answer:
         def text(value: Any) -> object:
             return as_json(value) if isinstance(value, dict | list) else cell(value) if type(value) is bytes else value
 
-        columns, types, rows, more = self._first(2 * PRINTED)
+        columns, types, rows, more = self._first(_SHOWN)
         shown = ([text(value) for value in row] for row in shortened(types, iter(rows)))
         return html.table(columns, shown, self._told(len(rows), more))
 
     # How it is run
+
+    def begin(self) -> None:
+        """Run it as far as it is shown: what is wrong with it is told now."""
+        self._first(PRINTED)
 
     def _first(self, most: int) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[Any, ...]], bool]:
         """Columns, types and the first rows, and whether there are more: of those that came, or of a run by itself."""
         if "_kept" in self.__dict__:
             types, table = self._kept
             return tuple(table.column_names), types, _tuples(table.slice(0, most)), table.num_rows > most
+        columns, types, rows = self._begun
+        return columns, types, rows[:most], len(rows) > most
+
+    @cached_property
+    def _begun(self) -> tuple[tuple[str, ...], tuple[str, ...], list[tuple[Any, ...]]]:
+        """As much as is ever shown, and a row that tells of more."""
         with for_programs():
-            result = self._run(self._beginning(most + 1))
-            rows = list(islice(result.rows, most + 1))
-        return result.columns, result.types, rows[:most], len(rows) > most
+            result = self._run(self._beginning(_SHOWN + 1))
+            return result.columns, result.types, list(islice(result.rows, _SHOWN + 1))
 
     def _beginning(self, most: int) -> str:
         """SQL whose first rows are those of the answer; a whole table may be larger than memory."""

@@ -57,7 +57,9 @@ def _answer(variables: dict[str, Any], sql: str, filters: Filters) -> Answer:
     lake = known if isinstance(known, Lake) else tailrace.open()
     folded = {name.lower(): value for name, value in variables.items()}
     values = {name: folded[name] for name in parameters_of(sql) if name in folded}
-    return lake.sql(sql, values, **filters)
+    answer = lake.sql(sql, values, **filters)
+    answer.begin()  # a cell whose SQL is wrong has failed, and those after it do not run
+    return answer
 
 
 def _filters(options: argparse.Namespace) -> Filters:

@@ -58,6 +58,14 @@ def test_options_that_do_not_exist(shell: InteractiveShell) -> None:
         run(shell, "%%tailrace --nothing\nselect 1")
 
 
+def test_a_cell_that_is_wrong_has_failed(shell: InteractiveShell) -> None:
+    """Not only when its answer is shown: cells after it would run."""
+    for text in ("%%tailrace\nselect $nope", "%tailrace select nothing from nginx_access_log"):
+        assert not shell.run_cell(text).success
+    assert not shell.run_cell("%%tailrace kept\nselect 1 as").success
+    assert "kept" not in shell.user_ns
+
+
 def test_what_a_log_holds_is_text(home: Path) -> None:
     lake = tailrace.open(home)
     script = "<script>alert(1)</script>"
