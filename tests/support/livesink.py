@@ -12,12 +12,14 @@ import duckdb
 import flatwrite as fw
 import pyarrow.parquet as pq
 
-from tailrace.cli.sink_tables import PREFIX, tables_of
+from tailrace.cli.sink_tables import PREFIX, readable_of, tables_of
 from tailrace.config.load import load_texts
 from tailrace.config.model import Config
 from tailrace.config.places import Text
 from tailrace.lake.paths import Lake
+from tailrace.query.beside import Beside
 from tailrace.query.engine import Engine
+from tailrace.query.limits import Limits
 from tailrace.streams import records
 from tailrace.streams.batches import conclude, prepare
 from tailrace.streams.publish import Publisher
@@ -95,11 +97,10 @@ def chain(text: str) -> tuple[Transform, ...]:
     return options.transforms
 
 
-def engine_over(options: SinkOptions, home: Path) -> Engine:
+def engine_over(options: SinkOptions, home: Path, limits: Limits | None = None) -> Engine:
     """`tailrace query` over an empty lake and the sink."""
-    engine = Engine(Lake(home / "lake"))
-    engine.views.beside.prefix, engine.views.beside.declared = PREFIX, lambda: tables_of(options)
-    return engine
+    sinks = Beside(PREFIX, lambda: tables_of(options), lambda: readable_of([options]))
+    return Engine(Lake(home / "lake"), limits=limits, beside=sinks)
 
 
 def asked(sql: str) -> list[tuple[object, ...]]:

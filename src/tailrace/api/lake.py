@@ -155,6 +155,7 @@ class Lake:
         """What an engine is made of."""
         from tailrace.cli.seeing import Configured, is_default
         from tailrace.cli.settings import open_lake
+        from tailrace.cli.sink_tables import beside
         from tailrace.query.limits import Limits
 
         stored = open_lake(self.context)
@@ -162,7 +163,8 @@ class Lake:
         configured = Configured(self.context, required=is_needed, warn=_warn)
         limits = Limits(self.sandbox, self.write, self.timeout, self.memory)
         seen = scope(stored, configured, filters)
-        return stored, configured.tables, configured.schemas, seen, None, limits, configured.tiers
+        given = (stored, configured.tables, configured.schemas, seen, None, limits, configured.tiers)
+        return *given, beside(configured, seen, limits)
 
     def close(self) -> None:
         """Ends the Spark session, if there is one and it was started here."""

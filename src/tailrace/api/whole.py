@@ -35,9 +35,13 @@ class WholeTable(Answer):
         It holds the files that the table has now; who wants to see what is collected later asks anew. Of a lake in an
         object store the rows go to Spark as those of other answers do.
         """
+        from tailrace.cli.sink_tables import PREFIX
         from tailrace.query.spark.frames import frame_of
         from tailrace.query.views import Held
 
+        if self.schema.lower().startswith(PREFIX):
+            # What a sink holds waits in part to be in a file.
+            return super().spark()
         views = self.lake.engine(self.filters).views
         shown, table = self._shown(views)
         snapshot = shown.snapshot(table)

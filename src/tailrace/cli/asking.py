@@ -73,7 +73,7 @@ def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     from tailrace.cli.light import without_pandas
     from tailrace.cli.seeing import Configured, is_default, scope_of
     from tailrace.cli.settings import open_lake
-    from tailrace.cli.sink_tables import PREFIX, sink_tables
+    from tailrace.cli.sink_tables import beside
 
     without_pandas()
     limits = limits_of(options)
@@ -86,11 +86,7 @@ def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     announce = _announce if sys.stderr.isatty() else None
     engine = options.get("engine", "duckdb")
     seen = (configured.tables, configured.schemas, scope)
-    found = made(context, engine, lake, *seen, announce, limits, configured.tiers)
-    if not limits.sandboxed:
-        found.views.beside.prefix = PREFIX
-        found.views.beside.declared = lambda: sink_tables(configured.config)
-    return found
+    return made(context, engine, lake, *seen, announce, limits, configured.tiers, beside(configured, scope, limits))
 
 
 def _announce(files: int, size: int) -> None:

@@ -94,6 +94,16 @@ def may_declare(context: Context) -> bool:
         return True
 
 
+def may_have_sinks(context: Context) -> bool:
+    """May files of sinks be asked for? A sandbox wants to know before it knows the statement."""
+    texts = [*config_files(context)]
+    texts += [file for layer in config_layers(context) for path in layer.paths for file in path.glob("*.toml")]
+    try:
+        return any(b"sink" in file.read_bytes() for file in texts)
+    except OSError:
+        return True
+
+
 def _has_path(file: Path) -> bool:
     from tailrace.config.load import may_move_lake
 

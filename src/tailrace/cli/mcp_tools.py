@@ -40,7 +40,7 @@ T = TypeVar("T", bound=Struct)
 
 
 class ListTables(Struct, forbid_unknown_fields=True):
-    """Tables of the lake with what they hold: rows, size, first and last day, partitions."""
+    """Tables of the lake with what they hold: rows, size, first and last day, partitions; and those of live sinks."""
 
     names: Annotated[list[str], Meta(description="Only tables whose names these wildcards fit, such as aws_*.")] = []
     empty: Annotated[bool, Meta(description="Also tables that nothing has been collected into.")] = False
@@ -108,17 +108,23 @@ class Tools:
         ]
 
     def list_tables(self, asked: ListTables, _: Call) -> Message:
+        from tailrace.cli.sink_tables import facts
         from tailrace.cli.table import table_rows
 
-        rows = table_rows(*self._seen(), asked.names)
+        config, lake = self._seen()
+        rows = table_rows(config, lake, asked.names)
         shown = [row for row in rows if asked.empty or row["rows"] or row["state"] == "damaged"]
-        return {"tables": [{name: row[name] for name in _SHOWN} for row in shown]}
+        tables = [{name: row[name] for name in _SHOWN} for row in shown]
+        return {"tables": tables, **({"sinks": found} if (found := facts(config)) and not asked.names else {})}
 
     def describe_table(self, asked: DescribeTable, _: Call) -> Message:
         from tailrace.cli.example_queries import examples
+        from tailrace.cli.sink_tables import facts
         from tailrace.cli.table import table_facts
 
         config, lake = self._seen()
+        for sink in facts(config, asked.table):
+            return sink
         name = _table(config, lake, asked.table)
         queries = [{"question": each.question, "sql": each.sql} for each in examples(name)]
         return {**table_facts(config, lake, name), "queries": queries}
@@ -170,6 +176,7 @@ class Tools:
 
         from tailrace.cli.seeing import Configured, is_default, scope_of
         from tailrace.cli.settings import open_lake
+        from tailrace.cli.sink_tables import beside
         from tailrace.query.engine import Engine
 
         lake = open_lake(self.context)
@@ -178,7 +185,9 @@ class Tools:
             lake, configured, schema=asked.schema, start=asked.start, end=asked.end,
             partitions=asked.partitions, indexes=asked.indexes, at=(),
         )  # fmt: skip
-        engine = Engine(lake, configured.tables, configured.schemas, scope, limits=self.limits, tiers=configured.tiers)
+        sinks = beside(configured, scope, self.limits)
+        seen = (configured.tables, configured.schemas, scope)
+        engine = Engine(lake, *seen, limits=self.limits, tiers=configured.tiers, beside=sinks)
         call.stop = engine.connection.interrupt
         try:
             answer: Message = {"columns": [], "rows": []}

@@ -55,12 +55,19 @@ class BesideTable:
 
 
 class Beside:
-    """All of them; `declared` is asked only when a statement may mean one."""
+    """All of them; `declared` is asked only when a statement may mean one.
 
-    def __init__(self) -> None:
-        self.declared: Callable[[], Iterable[BesideTable]] = tuple
-        self.prefix = ""
-        "How the names of their schemas begin; nothing is asked before a statement has it."
+    Names of their schemas begin with `prefix`: nothing is asked before a statement has it. `readable` tells the
+    directories of their files, to an engine that may read no others.
+    """
+
+    def __init__(
+        self,
+        prefix: str = "",
+        declared: Callable[[], Iterable[BesideTable]] = tuple,
+        readable: Callable[[], Sequence[str]] = tuple,
+    ) -> None:
+        self.prefix, self.declared, self.readable = prefix, declared, readable
         self.made: dict[Key, BesideTable] = {}
         "Those that statements have named so far."
         self._looks: dict[Key, Look] = {}

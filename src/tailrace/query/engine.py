@@ -24,7 +24,7 @@ from tailrace.query.opening import opened
 from tailrace.query.parameters import with_values
 from tailrace.query.permission import Permission
 from tailrace.query.plan import planner
-from tailrace.query.statement import Statement, with_now
+from tailrace.query.statement import Statement, judged, with_now
 from tailrace.query.tables import Tables
 from tailrace.query.views import Views
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tailrace.core import Table
     from tailrace.lake.paths import Lake, Tier
+    from tailrace.query.beside import Beside
 
     Batches = tuple[pa.Schema, Iterator[pa.RecordBatch]]
 
@@ -77,19 +78,22 @@ class Engine:
         announce: Announce | None = None,
         limits: Limits | None = None,
         tiers: Callable[[], Sequence[Tier]] = tuple,
+        beside: Beside | None = None,
     ) -> None:
         self.limits = limits or Limits()
         self.connection = opened()
         self.tables = tables = Tables(lake, declared, scope or Scope(), tiers)
-        self.views = views = Views(self.connection, tables, schemas, LocalFiles(lake, announce))
+        self.views = views = Views(self.connection, tables, schemas, LocalFiles(lake, announce), beside)
         # Of the engine itself it must not know: what is attached is let go with the engine, at once.
         names = lambda: (*tables.names, *views.known)  # noqa: E731
         self.permission = Permission(self.limits, lake, self.connection, names)
         self.has_networks = False
+        readable: Sequence[str] = ()
         if self.limits.sandboxed:
-            self.views.planner = planner(self.tables.scope.schema, self.limits)
-            hide(self.connection, {self.tables.scope.schema, "main"})
-        confine(self.connection, self.limits, readable_of(lake, tiers()) if self.limits.sandboxed else ())
+            views.planner = planner(tables.scope.schema, self.limits)
+            hide(self.connection, {tables.scope.schema, "main"})
+            readable = [*readable_of(lake, tiers()), *views.beside.readable()]
+        confine(self.connection, self.limits, readable)
 
     @property
     def warnings(self) -> list[str]:
@@ -127,7 +131,7 @@ class Engine:
         try:
             sql.encode()  # half a character would be no text for DuckDB, which says so less clearly
             text = self._with_networks(with_now(with_values(sql, parameters)))
-            return [(s.query, *_judged(s)) for s in self.connection.extract_statements(text)]
+            return [(s.query, *judged(s)) for s in self.connection.extract_statements(text)]
         except duckdb.Error as error:
             raise refused(error, self._misread(str(error), sql)) from None
         except UnicodeEncodeError:
@@ -235,15 +239,6 @@ class Engine:
         if not re.search(rf"\b{re.escape(word)}\s*\.", sql, re.IGNORECASE) or word not in self.views.known:
             return None
         return f"{word} is a word of SQL: write {quoted(word)}, or choose the schema with --schema {word}"
-
-
-def _judged(statement: duckdb.Statement) -> tuple[str, bool]:
-    """DuckDB's word for its kind, and whether it answers anything; `set`, `create` and the like say nothing."""
-    try:
-        kind = statement.type.name
-    except ValueError:  # DuckDB has it, and its Python library knows neither the kind nor what comes of it
-        return "OTHER", True
-    return kind, kind != "CREATE" and [expected.name for expected in statement.expected_result_type] != ["NOTHING"]
 
 
 def _columns(described: Sequence[Sequence[Any]]) -> tuple[tuple[str, ...], tuple[str, ...]]:

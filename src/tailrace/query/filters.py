@@ -112,6 +112,12 @@ class Scope:
         return not self.partitions or any(fits(partition, pattern) for pattern in self._partitions_of(table))
 
     @property
+    def filters(self) -> bool:
+        """Are rows of a table left out?"""
+        window = self.window
+        return bool(self.partitions) or self.indexes != ALL or window.start is not None or window.end is not None
+
+    @property
     def condition(self) -> str:
         """What rows of such files have to fulfil besides, as SQL; empty where all do."""
         bounds = ((">=", self.window.start), ("<", self.window.end))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ALL_SCHEMAS = re.compile(
@@ -115,3 +119,12 @@ class Statement:
 def _written(name: str) -> str:
     """As it stands in SQL, in small letters."""
     return name.lower().replace('"', '""')
+
+
+def judged(statement: duckdb.Statement) -> tuple[str, bool]:
+    """DuckDB's word for its kind, and whether it answers anything; `set`, `create` and the like say nothing."""
+    try:
+        kind = statement.type.name
+    except ValueError:  # DuckDB has it, and its Python library knows neither the kind nor what comes of it
+        return "OTHER", True
+    return kind, kind != "CREATE" and [expected.name for expected in statement.expected_result_type] != ["NOTHING"]

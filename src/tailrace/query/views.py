@@ -51,6 +51,7 @@ class Views:
         tables: Tables,
         declared: Callable[[], Iterable[Schema]],
         files: LocalFiles,
+        beside: Beside | None = None,
     ) -> None:
         self.connection = connection
         self.planner = connection
@@ -69,7 +70,7 @@ class Views:
         "The files of views that were made."
         self.quarantines: set[Key] = set()
         "Views of records that could not be stored, and of files beside the lake: DuckDB alone reads them."
-        self.beside = Beside()
+        self.beside = beside or Beside()
         self.read: tuple[Key, ...] = ()
         "Views that the last statement looks at."
         self.indirect = False

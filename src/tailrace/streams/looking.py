@@ -37,7 +37,7 @@ _MANY = 8
 _HELD = 256
 "Files that are held open though no rows wait for them."
 _GROUP = 122_880
-_HANDLES = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path("/dev/fd")
+HANDLES = Path("/proc/self/fd") if Path("/proc/self/fd").is_dir() else Path("/dev/fd")
 "What is open, by numbers: a name that leads to the same file whatever becomes of its own."
 
 
@@ -126,7 +126,7 @@ def _pinned(held: ExitStack, path: Path) -> tuple[str | None, int]:
         return None, 0
     held.enter_context(file)
     try:
-        return str(_HANDLES / str(file.fileno())), through_of(pq.read_metadata(file)) or 0
+        return str(HANDLES / str(file.fileno())), through_of(pq.read_metadata(file)) or 0
     except pa.ArrowInvalid:  # damaged: whoever reads it is told by its name
         return str(path), 0
 
@@ -166,7 +166,7 @@ def _written(held: ExitStack, wanted: pa.Schema, waiting: Iterable[_Part]) -> st
         write_statistics=["timestamp", "workspace_id"],
     )  # fmt: skip
     file.flush()
-    return str(_HANDLES / str(file.fileno()))
+    return str(HANDLES / str(file.fileno()))
 
 
 def _fitted(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
@@ -199,4 +199,4 @@ def _published(
     for key in found:
         path = key.path(options)
         file = _opened(path) if key in changing else None
-        yield str(path) if file is None else str(_HANDLES / str(held.enter_context(file).fileno()))
+        yield str(path) if file is None else str(HANDLES / str(held.enter_context(file).fileno()))

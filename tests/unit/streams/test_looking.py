@@ -17,6 +17,7 @@ from livesink import DAY, HOUR, MIXED, NOW, TODAY, Sink, engine_over, frames, li
 
 from tailrace.core.errors import LakeError
 from tailrace.query.engine import Engine
+from tailrace.query.limits import Limits
 from tailrace.streams import batches, looking, manifests, publish, segments
 from tailrace.streams.kinds import EVENTS, KINDS
 from tailrace.streams.looking import look
@@ -34,6 +35,12 @@ def sink(tmp_path: Path) -> Sink:
 @pytest.fixture
 def engine(sink: Sink, tmp_path: Path) -> Engine:
     return engine_over(sink.options, tmp_path)
+
+
+@pytest.fixture(params=[False, True], ids=["free", "sandboxed"])
+def any_engine(sink: Sink, tmp_path: Path, request: pytest.FixtureRequest) -> Engine:
+    """Also one that may read nothing else."""
+    return engine_over(sink.options, tmp_path, Limits(sandboxed=request.param))
 
 
 def waits(sink: Sink, *numbers: int, workspace: int = 42, at: int = NOW) -> None:
@@ -55,15 +62,15 @@ def wanted(*numbers: int) -> list[str]:
     return sorted(f"page_view_{number}" for number in numbers)
 
 
-def test_rows_are_seen_before_they_are_published(sink: Sink, engine: Engine) -> None:
+def test_rows_are_seen_before_they_are_published(sink: Sink, any_engine: Engine) -> None:
     sink.send(frames(*MIXED), publish=False)
     assert not sink.tree()
     for kind, count in zip(KINDS, (30, 20, 10), strict=True):
-        assert answer(engine, f"SELECT count(*) FROM sink_parquet.{kind}") == [count]
-    before = list(next(engine.run("FROM sink_parquet.events ORDER BY ALL")).rows)
+        assert answer(any_engine, f"SELECT count(*) FROM sink_parquet.{kind}") == [count]
+    before = list(next(any_engine.run("FROM sink_parquet.events ORDER BY ALL")).rows)
     sink.publisher.publish(10, everything=True)
     assert sink.tree()
-    assert list(next(engine.run("FROM sink_parquet.events ORDER BY ALL")).rows) == before
+    assert list(next(any_engine.run("FROM sink_parquet.events ORDER BY ALL")).rows) == before
 
 
 def test_nothing_is_written_where_nothing_waits(sink: Sink) -> None:
@@ -82,11 +89,11 @@ def at_each_step(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[str], N
 
 
 def test_each_row_once_at_each_step(
-    sink: Sink, engine: Engine, at_each_step: Callable[[Callable[[str], None]], None]
+    sink: Sink, any_engine: Engine, at_each_step: Callable[[Callable[[str], None]], None]
 ) -> None:
     """Of decoding, publishing, folding, sealing, and beginning anew."""
     seen: list[tuple[str, list[str]]] = []
-    at_each_step(lambda step: seen.append((step, names(engine))))
+    at_each_step(lambda step: seen.append((step, names(any_engine))))
     stored: list[int] = []
     for turn in range(3):
         new = [10 * turn + n for n in range(3)]
@@ -104,11 +111,11 @@ def test_each_row_once_at_each_step(
         assert {tuple(found) for _, found in seen} == {tuple(wanted(*stored))}
         seen.clear()
         sink.restart()
-        assert names(engine) == wanted(*stored)
+        assert names(any_engine) == wanted(*stored)
     sink.publisher.look_for_files(looking.files(sink.options))
     assert sink.publisher.seal(NOW + 30 * DAY) == 2
     assert {tuple(found) for _, found in seen} == {tuple(wanted(*stored))}
-    assert names(engine) == wanted(*stored)
+    assert names(any_engine) == wanted(*stored)
 
 
 @pytest.mark.parametrize("step", ["file-renamed", "fold-staged", "fold-marked"])
@@ -137,7 +144,7 @@ def test_whoever_publishes_was_killed(
 
 @pytest.mark.parametrize("place", ["_part", "_pinned", "_written", "_published"])
 def test_published_in_the_middle_of_a_look(
-    place: str, sink: Sink, engine: Engine, monkeypatch: pytest.MonkeyPatch
+    place: str, sink: Sink, any_engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sink.events(fw.event(0))
     waits(sink, 1)
@@ -149,7 +156,7 @@ def test_published_in_the_middle_of_a_look(
         return real(*args)
 
     monkeypatch.setattr(looking, place, meanwhile)
-    assert names(engine) == wanted(0, 1, 2)
+    assert names(any_engine) == wanted(0, 1, 2)
 
 
 def test_runs_that_went_between_their_manifest_and_a_look(
@@ -182,7 +189,7 @@ def test_published_between_a_look_and_its_reading(sink: Sink, tmp_path: Path) ->
     assert not any(Path(path).exists() for path in found.paths)
 
 
-def test_a_file_that_may_be_renewed_is_held_though_nothing_waits(sink: Sink, engine: Engine) -> None:
+def test_a_file_that_may_be_renewed_is_held_though_nothing_waits(sink: Sink, any_engine: Engine) -> None:
     """DuckDB opens it twice."""
     now = int(time.time() * 1000)
     sink.events(fw.event(1, timestamp=now), at=now)
@@ -194,7 +201,7 @@ def test_a_file_that_may_be_renewed_is_held_though_nothing_waits(sink: Sink, eng
     waits(sink, 3, at=now)
     sink.publisher.publish(10, everything=True)
     assert pq.ParquetFile(held).read()["event_name"].to_pylist() == ["page_view_1"]
-    assert names(engine) == wanted(1, 2, 3)
+    assert names(any_engine) == wanted(1, 2, 3)
 
 
 def test_a_run_that_somebody_deleted_is_told(sink: Sink) -> None:
@@ -205,7 +212,7 @@ def test_a_run_that_somebody_deleted_is_told(sink: Sink) -> None:
         look(sink.options, EVENTS)
 
 
-def test_only_what_is_asked_for_is_taken(sink: Sink, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_what_is_asked_for_is_taken(sink: Sink, any_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """By tenant and time, of rows that wait; by tenant, of files."""
     for tenant in range(1, 11):
         for hour in range(3):
@@ -229,12 +236,12 @@ def test_only_what_is_asked_for_is_taken(sink: Sink, engine: Engine, monkeypatch
         ("timestamp <= 5 ", 0, 0),
     ):
         taken.clear()
-        assert len(answer(engine, f"{ALL} WHERE {condition}")) == rows
+        assert len(answer(any_engine, f"{ALL} WHERE {condition}")) == rows
         assert sum(taken) == matter
     sink.publisher.publish(10, everything=True)
     found = look(sink.options, EVENTS, lambda bounds: bounds["workspace_id"] == (3, 3))
     assert found.paths == (str(sink.options.path / "3" / TODAY.partition("/")[2] / "events.parquet"),)
-    assert answer(engine, f"{ALL} WHERE workspace_id = 3") == ["page_view_32", "page_view_31", "page_view_30"]
+    assert answer(any_engine, f"{ALL} WHERE workspace_id = 3") == ["page_view_32", "page_view_31", "page_view_30"]
 
 
 def test_tables_without_a_prefix_views_and_transactions(sink: Sink, engine: Engine) -> None:
