@@ -37,7 +37,7 @@ from live_traffic import EACH, KEY, Sent, send
 FLUSH = 5
 LINES, VISIBLE = 60_000, 5.0
 "Rows a second that are asked for, and seconds that rows may be in files later than the flush interval."
-PLAIN = ("model", "checked", "unsynced", "unchecked")
+PLAIN = ("fastapi", "fastapi-unsynced", "fastapi-append", "model", "checked", "unsynced", "unchecked")
 CONNECTIONS = {"tcp": 4, "http": 16}
 CONFIG = """
 listener "http" "h" {{

@@ -1,17 +1,21 @@
 """The plain way to what `tailrace serve` does: an endpoint that appends JSON lines, and DuckDB's COPY every so often.
 
-How much it looks at what it gets is said by name:
+What serves it and how much it looks at what it gets is said by name:
 
-- `model`: every line by a pydantic model, as in a FastAPI endpoint (without what FastAPI itself costs); on disk before
-  it answers. This promises nearly what Tailrace does.
+- `fastapi`: FastAPI, every line by a pydantic model; on disk before it answers. This promises nearly what Tailrace
+  does.
+- `fastapi-unsynced`: the same, answered without waiting for the disk.
+- `fastapi-append`: FastAPI appends whatever comes, and does not wait for the disk.
+
+The others do without FastAPI, on Starlette alone:
+
+- `model`: every line by a pydantic model; on disk before it answers.
 - `checked`: every line by `json.loads`, two keys must be there; on disk before it answers.
 - `unsynced`: the same, answered without waiting for the disk.
 - `unchecked`: appends whatever comes, and does not wait for the disk.
 
 One program of its own, begun by live.py.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -20,7 +24,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import duckdb
@@ -51,9 +55,9 @@ def _model() -> Callable[[bytes], Any]:
 
 
 def _checker(how: str) -> Callable[[bytes], Any] | None:
-    if how == "model":
+    if how in ("model", "fastapi", "fastapi-unsynced"):
         return _model()
-    return None if how == "unchecked" else _loads
+    return None if how in ("unchecked", "fastapi-append") else _loads
 
 
 def _loads(line: bytes) -> None:
@@ -68,7 +72,7 @@ class Plain:
     def __init__(self, root: Path, how: str, interval: float) -> None:
         self.root, self.interval = root, interval
         self.check = _checker(how)
-        self.synced = how in ("model", "checked")
+        self.synced = how in ("fastapi", "model", "checked")
         self.number = 0
         self.file = self._next()
         self.turn, self.copying, self.over = threading.Lock(), threading.Lock(), threading.Event()
@@ -78,20 +82,26 @@ class Plain:
         return os.open(self.root / f"{self.number}.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     async def events(self, request: Request) -> JSONResponse:
+        """As an endpoint of Starlette."""
         if request.headers.get("x-api-key") != os.environ["KEY"]:
             return JSONResponse({"error": "unauthorized", "request_id": ""}, 401)
-        body = await request.body()
+        try:
+            accepted = self.append(await request.body())
+        except ValueError:
+            return JSONResponse({"error": "invalid", "request_id": ""}, 400)
+        return JSONResponse({"accepted": accepted, "request_id": "x"}, 202)
+
+    def append(self, body: bytes) -> int:
+        """Lines, once they were looked at; how many."""
+        lines = body.split(b"\n")
         if self.check is not None:
-            try:
-                for line in body.split(b"\n"):
-                    self.check(line)
-            except ValueError:
-                return JSONResponse({"error": "invalid", "request_id": ""}, 400)
+            for line in lines:
+                self.check(line)
         with self.turn:
             os.write(self.file, body + b"\n")
             if self.synced:
                 os.fdatasync(self.file)
-        return JSONResponse({"accepted": body.count(b"\n") + 1, "request_id": "x"}, 202)
+        return len(lines)
 
     def copy(self) -> None:
         """What was appended so far, in an order by time."""
@@ -117,10 +127,33 @@ class Plain:
             self.copy()
 
 
+def _fastapi(plain: Plain) -> Any:
+    """The same endpoint as FastAPI's tutorial writes one: a header that is declared, errors that are raised."""
+    from fastapi import FastAPI, Header, HTTPException
+
+    app = FastAPI()
+
+    @app.post("/v1/events", status_code=202)
+    async def events(request: Request, x_api_key: Annotated[str, Header()]) -> dict[str, Any]:
+        if x_api_key != os.environ["KEY"]:
+            raise HTTPException(401, "unauthorized")
+        try:
+            accepted = plain.append(await request.body())
+        except ValueError as error:
+            raise HTTPException(400, "invalid") from error
+        return {"accepted": accepted, "request_id": "x"}
+
+    return app
+
+
+def _starlette(plain: Plain) -> Any:
+    return Starlette(routes=[Route("/v1/events", plain.events, methods=["POST"])])
+
+
 def main(root: Path, port: int, how: str, interval: float) -> None:
     plain = Plain(root, how, interval)
     threading.Thread(target=plain.copy_again_and_again, daemon=True).start()
-    app = Starlette(routes=[Route("/v1/events", plain.events, methods=["POST"])])
+    app = _fastapi(plain) if how.startswith("fastapi") else _starlette(plain)
     server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="error", access_log=False))
     server.run()
     plain.over.set()

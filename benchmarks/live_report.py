@@ -9,10 +9,13 @@ _NAMES = {
     "tcp": "Tailrace: FlatBuffers over TCP",
     "http": "Tailrace: JSON lines over HTTP",
     "half": "Tailrace: JSON lines over HTTP, half of that rate",
-    "model": "plain: pydantic model, on disk before the answer",
-    "checked": "plain: `json.loads`, on disk before the answer",
-    "unsynced": "plain: `json.loads`, not waiting for the disk",
-    "unchecked": "plain: neither looked at nor waited for",
+    "fastapi": "plain: FastAPI, pydantic model, on disk before the answer",
+    "fastapi-unsynced": "plain: FastAPI, pydantic model, not waiting for the disk",
+    "fastapi-append": "plain: FastAPI, neither looked at nor waited for",
+    "model": "plain: Starlette, pydantic model, on disk before the answer",
+    "checked": "plain: Starlette, `json.loads`, on disk before the answer",
+    "unsynced": "plain: Starlette, `json.loads`, not waiting for the disk",
+    "unchecked": "plain: Starlette, neither looked at nor waited for",
 }
 _OURS = ("tcp", "http", "half")
 
@@ -26,8 +29,9 @@ def section(results: list[Result]) -> list[str]:
         "## Live data\n",
         f"Valid events of {sizes} bytes, a hundred in a request, from a sender on the same cores,",
         "over 16 connections of HTTP or 4 of TCP. A rate is rows read back from the files ÷ the time from the first",
-        "byte to the end of the server, which publishes everything first. *Plain* is an endpoint of Starlette that",
-        "appends lines to a file, and a `COPY` of DuckDB, sorted by time (`live_plain.py`). They take turns;",
+        "byte to the end of the server, which publishes everything first. *Plain* is an endpoint of FastAPI, or of",
+        "Starlette alone, that appends lines to a file, and a `COPY` of DuckDB, sorted by time, halfway through and",
+        "at the end (`live_plain.py`). They take turns;",
         f"figures are medians of {len(first['rates'])} rounds. CPU is that of the server from when it is ready to its",
         "end; *ratio*: JSON lines of Tailrace ÷ the plain way. At half load the rate is that of sending.\n",
         "| | rows/s | rounds | ratio | CPU s | µs CPU/row | RSS MB | answered, p50 ms | p99 ms "

@@ -7,18 +7,16 @@ import hashlib
 import ipaddress
 import os
 import zlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 import numpy as np
-from starlette.requests import Request
-from starlette.responses import Response
 
 from tailrace.streams import records
 from tailrace.streams.api_keys import Tenant
 from tailrace.streams.flat_batches import SCHEMAS, Wrappers
 from tailrace.streams.flat_wire import Wire
+from tailrace.streams.http_calls import Answer, Call, Handle, answer
 from tailrace.streams.intake import RETRY_AFTER, Intake, now
 from tailrace.streams.json_lines import check
 from tailrace.streams.kinds import EVENTS, LOGS, SNAPSHOTS
@@ -31,11 +29,8 @@ KINDS = {EVENTS: records.EVENT_LINES, LOGS: records.LOG_LINES, SNAPSHOTS: record
 _BINARY = ("application/x-flatbuffers", "application/octet-stream", "application/x-tell")
 _MOST_ERRORS = 100
 _GZIP = 31
-_HELD = "tailrace.held"
-"Of a request: its bytes that are in memory."
 _PIECE = 4096
 "Bytes that are unpacked at once: behind each member the rest of them is copied."
-Handle = Callable[[Request], Awaitable[Response]]
 
 
 class Refusal(Exception):
@@ -46,10 +41,6 @@ class Refusal(Exception):
         self.status = status
         self.body = {"error": error, "message": message}
         self.headers = dict(headers or {})
-
-
-def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(body), status, headers, "application/json")
 
 
 class HttpListener:
@@ -66,35 +57,41 @@ class HttpListener:
         self.rates = Rates(options.args["rate_limit"])
         self.proxies = [ipaddress.ip_network(text) for text in options.args.get("trusted_proxies") or ()]
 
-    def readiness(self) -> Response:
+    def readiness(self) -> Answer:
         if self.intake.full:
             return answer(503, {"status": "full"}, {"Retry-After": str(RETRY_AFTER)})
         return answer(200, {"status": "ready"})
 
     def bounded(self, take: Handle) -> Handle:
-        """Gives back the room that a request took."""
+        """Gives back the room that a request took, and tells what was refused."""
 
-        async def taken(request: Request) -> Response:
+        async def taken(call: Call) -> Answer:
             try:
-                return await take(request)
+                return await take(call)
+            except Refusal as refusal:
+                return answer(refusal.status, refusal.body, refusal.headers)
+            except SpoolFull as error:
+                told = {"error": "service_unavailable", "message": str(error)}
+                return answer(503, told, {"Retry-After": str(RETRY_AFTER)})
             finally:
-                self.intake.room.held -= request.scope.pop(_HELD, 0)
+                self.intake.room.held -= call.held
+                call.held = 0
 
         return taken
 
-    def _hold(self, request: Request, size: int) -> None:
+    def _hold(self, call: Call, size: int) -> None:
         """Bodies take no more memory than there is room for, however many come at once."""
         room = self.intake.room
         if room.held and room.held + size > room.most:
             self.intake.count("backpressure", self.options.id)
             raise SpoolFull("too many requests are under way")
         room.held += size
-        request.scope[_HELD] = request.scope.get(_HELD, 0) + size
+        call.held += size
 
-    def lines(self, kind: str) -> Callable[[Request], Awaitable[Response]]:
+    def lines(self, kind: str) -> Handle:
         """Takes JSON lines of a kind."""
 
-        async def take(request: Request) -> Response:
+        async def take(request: Call) -> Answer:
             tenant = self.tenant(request)
             body = await self.body(request)
             args = self.options.args
@@ -113,7 +110,7 @@ class HttpListener:
 
         return take
 
-    async def ingest(self, request: Request) -> Response:
+    async def ingest(self, request: Call) -> Answer:
         """Takes one FlatBuffers batch."""
         if not request.headers.get("content-type", "").startswith(_BINARY):
             raise Refusal(415, "unsupported_media_type", f"send {_BINARY[0]}")
@@ -138,7 +135,7 @@ class HttpListener:
         await self.keep(request, tenant, records.FRAMES, framed([body]), identity)
         return answer(202, {"accepted": 1, "request_id": _request_id()})
 
-    async def keep(self, request: Request, tenant: Tenant, kind: int, body: bytes, identity: Identity | None) -> None:
+    async def keep(self, request: Call, tenant: Tenant, kind: int, body: bytes, identity: Identity | None) -> None:
         moment = now()
         given = () if identity is None else (identity,)
         while not all(self.intake.fresh(self.options.id, tenant.id, given, moment)):
@@ -149,12 +146,12 @@ class HttpListener:
             kind, tenant.workspace, moment, self._sender(request), self.options.id, body, tenant.id, given
         ))  # fmt: skip
 
-    def tenant(self, request: Request) -> Tenant:
+    def tenant(self, request: Call) -> Tenant:
         """Authorization, X-API-Key or `?token=`, in this order."""
         if self.intake.full:
             raise SpoolFull("the spool is full")
         given = request.headers.get("authorization") or request.headers.get("x-api-key")
-        text = (given or request.query_params.get("token") or "").removeprefix("Bearer ").strip()
+        text = (given or request.token).removeprefix("Bearer ").strip()
         assert self.keys is not None
         tenant = self.intake.tenant_of_text(self.keys, text)
         self.limit(request, tenant)
@@ -165,13 +162,13 @@ class HttpListener:
             raise Refusal(401, "unauthorized", message, {"WWW-Authenticate": "Bearer"})
         return tenant
 
-    def limit(self, request: Request, tenant: Tenant | None) -> None:
+    def limit(self, request: Call, tenant: Tenant | None) -> None:
         """So many requests of a key, and of an address without one, and no more."""
         if not self.rates.allows(tenant.id if tenant is not None else self._sender(request)):
             self.intake.count("rate_limited", self.options.id)
             raise Refusal(429, "rate_limited", "too many requests", {"Retry-After": "1"})
 
-    async def body(self, request: Request) -> bytes:
+    async def body(self, request: Call) -> bytes:
         """All of it, unpacked, as long as neither form is too large and it comes in time."""
         limit = self.max_body
         if int(request.headers.get("content-length") or 0) > limit:
@@ -179,23 +176,31 @@ class HttpListener:
         encoding = request.headers.get("content-encoding", "identity").lower()
         if encoding not in ("identity", "gzip"):
             raise Refusal(415, "unsupported_encoding", f"{encoding} is not understood; send gzip")
+        if (body := request.whole) is None:
+            body = await self._streamed(request)
+        elif len(body) > limit:
+            raise self._too_large()
+        else:
+            self._hold(request, len(body))
+        if encoding == "gzip":
+            body = self._unpacked(body)
+            self._hold(request, len(body))
+        return body
+
+    async def _streamed(self, request: Call) -> bytes:
         parts: list[bytes] = []
         size = 0
         try:
             async with asyncio.timeout(self.timeout):
                 async for part in request.stream():
                     size += len(part)
-                    if size > limit:
+                    if size > self.max_body:
                         raise self._too_large()
                     self._hold(request, len(part))
                     parts.append(part)
         except TimeoutError:
             raise Refusal(408, "timeout", "the body came too slowly", {"Connection": "close"}) from None
-        body = b"".join(parts)
-        if encoding == "gzip":
-            body = self._unpacked(body)
-            self._hold(request, len(body))
-        return body
+        return b"".join(parts)
 
     def _unpacked(self, body: bytes) -> bytes:
         """All members: gzip files that were put one behind another are one."""
@@ -223,9 +228,9 @@ class HttpListener:
         message = f"at most {self.max_body} bytes, before and after decompression"
         return Refusal(413, "payload_too_large", message, {"Connection": "close"})
 
-    def _sender(self, request: Request) -> bytes:
+    def _sender(self, request: Call) -> bytes:
         """The peer; what a trusted proxy says of it otherwise."""
-        peer = request.client.host if request.client else ""
+        peer = request.peer
         forwarded = request.headers.get("x-forwarded-for", "")
         for hop in reversed([text.strip() for text in forwarded.split(",") if text.strip()]):
             if not self._is_proxy(peer):
@@ -240,7 +245,7 @@ class HttpListener:
             return False
         return any(found in network for network in self.proxies)
 
-    def identity(self, request: Request, body: bytes) -> Identity | None:
+    def identity(self, request: Call, body: bytes) -> Identity | None:
         """A client that sends again may say so by `Idempotency-Key`."""
         name = request.headers.get("idempotency-key")
         if not name:

@@ -12,15 +12,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tailrace.streams.http_listener import KINDS, Handle, HttpListener, Refusal, answer
-from tailrace.streams.intake import RETRY_AFTER, Intake
+from tailrace.streams.http_calls import Answer, Handle, answer
+from tailrace.streams.http_listener import KINDS, HttpListener
+from tailrace.streams.intake import Intake
 from tailrace.streams.settings import ListenerOptions
-from tailrace.streams.spool import SpoolFull
 
 
-class Call(Request):
-    """A request whose headers are looked at several times."""
+class Streamed(Request):
+    """A request whose body is still to come; its headers are looked at several times."""
 
+    held = 0
+    whole = None
     _headers_by_name: dict[str, str] | None = None
 
     @property
@@ -30,6 +32,14 @@ class Call(Request):
             given = reversed(self.scope["headers"])
             self._headers_by_name = {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
         return self._headers_by_name
+
+    @property
+    def token(self) -> str:
+        return self.query_params.get("token") or ""
+
+    @property
+    def peer(self) -> str:
+        return self.client.host if self.client else ""
 
 
 class Application:
@@ -44,7 +54,7 @@ class Application:
         if take is None:
             await self.rest(scope, receive, send)
         else:
-            await (await _guarded(take, Call(scope, receive, send)))(scope, receive, send)
+            await (await _taken(take, Streamed(scope, receive, send)))(scope, receive, send)
 
 
 def application(options: ListenerOptions, intake: Intake, metrics: Callable[[], str]) -> Application:
@@ -63,10 +73,10 @@ def _routed(takers: Mapping[str, Handle], listener: HttpListener, metrics: Calla
     takers = {path: listener.bounded(take) for path, take in takers.items()}
     told = [
         # Only for the answer that other methods get.
-        *(Route(path, take, methods=["POST"]) for path, take in takers.items()),
+        *(Route(path, _plain(lambda: answer(200, {})), methods=["POST"]) for path in takers),
         Route("/health", _plain(lambda: answer(200, {"status": "ok"}))),
         Route("/ready", _plain(listener.readiness)),
-        Route("/metrics", _plain(lambda: Response(metrics(), media_type="text/plain; version=0.0.4"))),
+        Route("/metrics", _plain(lambda: Answer(200, metrics().encode(), media_type="text/plain; version=0.0.4"))),
     ]
     return Application(takers, Starlette(routes=told, exception_handlers={HTTPException: _refused}))
 
@@ -74,22 +84,22 @@ def _routed(takers: Mapping[str, Handle], listener: HttpListener, metrics: Calla
 async def _refused(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     name = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "error")
-    return answer(error.status_code, {"error": name, "message": error.detail}, error.headers)
+    return _response(answer(error.status_code, {"error": name, "message": error.detail}, error.headers))
 
 
-def _plain(made: Callable[[], Response]) -> Callable[[Request], Awaitable[Response]]:
+def _plain(made: Callable[[], Answer]) -> Callable[[Request], Awaitable[Response]]:
     async def respond(_: Request) -> Response:
-        return made()
+        return _response(made())
 
     return respond
 
 
-async def _guarded(take: Handle, request: Request) -> Response:
+def _response(found: Answer) -> Response:
+    return Response(found.body, found.status, dict(found.headers), found.media_type)
+
+
+async def _taken(take: Handle, request: Streamed) -> Response:
     try:
-        return await take(request)
-    except Refusal as refusal:
-        return answer(refusal.status, refusal.body, refusal.headers)
-    except SpoolFull as error:
-        return answer(503, {"error": "service_unavailable", "message": str(error)}, {"Retry-After": str(RETRY_AFTER)})
+        return _response(await take(request))
     except ClientDisconnect:
         return Response(status_code=400)

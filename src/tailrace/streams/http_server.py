@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tailrace.streams.addresses import Addresses
+from tailrace.streams.http_direct import DirectProtocol
+from tailrace.streams.http_routes import Application
 from tailrace.streams.settings import ListenerOptions, timeout_of
 
 MAX_HEAD = 32 << 10
@@ -46,7 +47,7 @@ class JoinedWrites:
             self._transport.write(b"".join(parts))
 
 
-class BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(DirectProtocol):
     """Closes connections whose request does not come to its body in time, or has a head that no request needs."""
 
     patience = 30.0
@@ -118,11 +119,12 @@ class Server(uvicorn.Server):
         yield
 
 
-def server(options: ListenerOptions, app: Any, refused: Callable[[], None] = lambda: None) -> Server:
+def server(options: ListenerOptions, app: Application, refused: Callable[[], None] = lambda: None) -> Server:
     """A server that is not running yet; `refused` is told of connections that an address has too many of."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     addresses = Addresses(int(options.args["max_per_address"]), options.args.get("trusted_proxies") or ())
-    own = {"patience": timeout_of(options), "addresses": addresses, "refused": staticmethod(refused)}
+    takers = {path.encode(): take for path, take in app.takers.items()}
+    own = {"patience": timeout_of(options), "addresses": addresses, "refused": staticmethod(refused), "takers": takers}
     protocol = type("Protocol", (BoundedProtocol,), own)
     config = uvicorn.Config(
         app,

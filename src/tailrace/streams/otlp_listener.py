@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from starlette.requests import Request
-from starlette.responses import Response
-
 from tailrace.streams import records
 from tailrace.streams.api_keys import Tenant
+from tailrace.streams.http_calls import Answer, Call
 from tailrace.streams.http_listener import HttpListener, Refusal
 from tailrace.streams.spool import SpoolFull
 
@@ -16,7 +14,7 @@ _KINDS = {"application/x-protobuf": records.OTLP_PROTO, "application/json": reco
 class OtlpListener(HttpListener):
     """Requests of exporters. Without a file of keys they all belong to the listener's workspace."""
 
-    async def logs(self, request: Request) -> Response:
+    async def logs(self, request: Call) -> Answer:
         """Takes an export of logs; what in it is no record goes to the quarantine."""
         form = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if form not in _KINDS:
@@ -25,9 +23,9 @@ class OtlpListener(HttpListener):
         body = await self.body(request)
         if body:
             await self.keep(request, tenant, _KINDS[form], body, self.identity(request, body))
-        return Response(b"{}" if form == "application/json" else b"", 200, media_type=form)
+        return Answer(200, b"{}" if form == "application/json" else b"", media_type=form)
 
-    def tenant(self, request: Request) -> Tenant:
+    def tenant(self, request: Call) -> Tenant:
         if self.keys is not None:
             return super().tenant(request)
         if self.intake.full:

@@ -1,0 +1,118 @@
+"""Requests that came in one piece: answered without ASGI, whose events cost more than most of them.
+
+All others, such as those whose bodies are still on their way, go uvicorn's way to the same listeners.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from tailrace.streams.http_calls import Answer, Handle
+
+_FAILED = Answer(500, b"Internal Server Error", {"Connection": "close"}, "text/plain; charset=utf-8")
+_log = logging.getLogger("uvicorn.error")
+
+
+class Whole:
+    """A request that is all there. To uvicorn it is what its connection is busy with."""
+
+    token = ""
+    disconnected = False
+    response_complete = False
+
+    def __init__(self, given: list[tuple[bytes, bytes]], body: bytes, peer: str, keep_alive: bool) -> None:
+        # Backwards, so that of several with one name the first is left.
+        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(given)}
+        self.whole, self.peer, self.keep_alive = body, peer, keep_alive
+        self.held = 0
+
+    @property
+    def message_event(self) -> Whole:
+        """Whom uvicorn wakes where something has changed: nobody."""
+        return self
+
+    def set(self) -> None:
+        """Nobody sleeps."""
+
+    async def stream(self) -> AsyncIterator[bytes]:
+        yield self.whole
+
+
+class DirectProtocol(HttpToolsProtocol):
+    """Looks for requests to `takers` that come to their end in the read in which they began."""
+
+    takers: Mapping[bytes, Handle] = {}
+    _taker: Handle | None = None
+    "Of a request whose head has come, and whose end may still come in this read."
+    _pieces: list[bytes]
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self._taker is not None:
+            self._go_on()
+
+    def on_headers_complete(self) -> None:
+        self._taker = self.takers.get(self.url) if self._is_plain() else None
+        if self._taker is None:
+            super().on_headers_complete()
+        else:
+            self._pieces = []
+
+    def _is_plain(self) -> bool:
+        """Nothing is to be told or waited for before it is answered."""
+        parser = self.parser
+        idle = self.cycle is None or self.cycle.response_complete
+        room = self.limit_concurrency is None or max(len(self.connections), len(self.tasks)) < self.limit_concurrency
+        plain = not self.expect_100_continue and not parser.should_upgrade() and parser.get_http_version() == "1.1"
+        return idle and room and plain and parser.get_method() == b"POST" and not self.flow.write_paused
+
+    def on_body(self, body: bytes) -> None:
+        if self._taker is None:
+            super().on_body(body)
+        else:
+            self._pieces.append(body)
+
+    def on_message_complete(self) -> None:
+        take, self._taker = self._taker, None
+        if take is None:
+            super().on_message_complete()
+            return
+        pieces = self._pieces
+        body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        peer = self.client[0] if self.client else ""
+        call: Any = Whole(self.headers, body, peer, self.parser.should_keep_alive())
+        self.cycle = call
+        task = self.loop.create_task(self._answered(take, call))
+        task.add_done_callback(self.tasks.discard)
+        self.tasks.add(task)
+
+    def _go_on(self) -> None:
+        """The rest is to come: what has come so far goes uvicorn's way."""
+        self._taker = None
+        if self.parser is None or self.transport.is_closing():
+            return
+        super().on_headers_complete()
+        for piece in self._pieces:
+            super().on_body(piece)
+
+    async def _answered(self, take: Handle, call: Whole) -> None:
+        try:
+            found = await take(call)
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:
+            _log.error("Exception in a listener", exc_info=error)
+            found = _FAILED
+        call.response_complete = True
+        if call.disconnected or self.transport.is_closing():
+            return
+        keep_alive = call.keep_alive and not found.closes
+        self.transport.write(found.packed(self.server_state.default_headers, keep_alive))
+        if not keep_alive:
+            self.transport.close()
+        self.on_response_complete()
