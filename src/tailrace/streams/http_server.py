@@ -55,6 +55,8 @@ class BoundedProtocol(DirectProtocol):
     refused: Callable[[], None] = staticmethod(lambda: None)
     _peer: str | None = None
     _deadline: asyncio.TimerHandle | None = None
+    _awaited = False
+    "Has a head begun that has not come to its end?"
     _head = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -77,14 +79,17 @@ class BoundedProtocol(DirectProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._deadline is not None:
+        if self._awaited:  # most heads come in one piece, and need no clock
+            if self._deadline is None:
+                self._await_head()
             self._head += len(data)
             if self._head > MAX_HEAD:
                 self._refuse(b"431 Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._await_head()
+        self._head_came()
+        self._awaited, self._head = True, 0
 
     def on_headers_complete(self) -> None:
         self._head_came()
@@ -95,11 +100,11 @@ class BoundedProtocol(DirectProtocol):
         super().on_headers_complete()
 
     def _await_head(self) -> None:
-        self._head_came()
-        self._head = 0
+        self._awaited = True
         self._deadline = self.loop.call_later(self.patience, self._refuse, b"408 Request Timeout")
 
     def _head_came(self) -> None:
+        self._awaited = False
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
