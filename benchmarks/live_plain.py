@@ -131,9 +131,6 @@ def _fastapi(plain: Plain) -> Any:
     """The same endpoint as FastAPI's tutorial writes one: a header that is declared, errors that are raised."""
     from fastapi import FastAPI, Header, HTTPException
 
-    app = FastAPI()
-
-    @app.post("/v1/events", status_code=202)
     async def events(request: Request, x_api_key: Annotated[str, Header()]) -> dict[str, Any]:
         if x_api_key != os.environ["KEY"]:
             raise HTTPException(401, "unauthorized")
@@ -143,6 +140,8 @@ def _fastapi(plain: Plain) -> Any:
             raise HTTPException(400, "invalid") from error
         return {"accepted": accepted, "request_id": "x"}
 
+    app = FastAPI()
+    app.post("/v1/events", status_code=202)(events)
     return app
 
 
