@@ -16,7 +16,7 @@ from tailrace.query.limits import Clock
 from tailrace.query.plan import Key, address
 from tailrace.query.spark.choice import SMALL, holds_rows, memory_of
 from tailrace.query.spark.refusal import REFUSED, refused
-from tailrace.query.spark.stopping import stop, tagged
+from tailrace.query.spark.stopping import stop, stoppable, tagged
 from tailrace.query.statement import Statement
 
 if TYPE_CHECKING:
@@ -54,10 +54,14 @@ class SparkEngine(Engine):
         "Is told the bytes to be read and those of DuckDB's memory, where Spark is chosen for them; None: it always is."
         self.give_up = give_up
         "Ends a session that is not there yet; without it, nothing can stop one that starts."
-        self.spark: SparkSession | None = None
+        self.given: SparkSession | None = None
         "The session, once a statement has needed it."
+        self.spark: SparkSession | None = None
+        "The one in which statements are computed: it can be stopped, and leaves alone whatever else the caller has."
         self.is_starting = False
         self.tag = f"tailrace_{os.getpid()}_{next(_numbers)}"
+        self.prepared: SparkSession | None = None
+        "The session that the functions and views are of."
         self.has_functions = False
         self.numbers = count()
         self.on_spark: dict[Key, tuple[Any, str]] = {}
@@ -75,7 +79,7 @@ class SparkEngine(Engine):
             raise refused("it is no select")
         with self._explained():
             self.views.make(statement)
-            frame, columns = self._frame(statement)
+            frame, columns = self._frame(self.session(), statement)
             return self._named(frame, columns)
 
     def _clock(self) -> Clock:
@@ -97,10 +101,8 @@ class SparkEngine(Engine):
             spark = clock.run(self.session) if self.is_starting else self.session()
         finally:
             self.is_starting = False
-        if spark is not self.spark:  # views and functions are those of one session
-            self.on_spark.clear()
-            self.has_functions = False
-        self.spark = spark
+        if spark is not self.given:
+            self.given, self.spark = spark, stoppable(spark)
 
     def _prepared(self, statement: Statement, clock: Clock) -> str:
         if not statement.selects or (self.too_large is not None and not self._is_too_large(statement)):
@@ -133,14 +135,16 @@ class SparkEngine(Engine):
         from tailrace.query.spark.dialect import most_rows
         from tailrace.query.spark.fetching import fetched
 
-        frame, columns = self._frame(statement)
-        spark = self.session()
-        with _spark_errors(), tagged(spark, self.tag):
+        assert self.spark is not None
+        frame, columns = self._frame(self.spark, statement)
+        with _spark_errors(), tagged(self.spark, self.tag):
             return fetched(frame, most_rows(statement.text)), columns
 
-    def _frame(self, statement: Statement) -> tuple[DataFrame, Described]:
+    def _frame(self, spark: SparkSession, statement: Statement) -> tuple[DataFrame, Described]:
+        if spark is not self.prepared:
+            self.on_spark.clear()
+            self.prepared, self.has_functions = spark, False
         columns = self._described(statement.text)
-        spark = self.session()
         text = self._translated(spark, statement)
         with _spark_errors(), _in_utc(spark):
             frame = spark.sql(text)

@@ -1,7 +1,4 @@
-"""What Spark computes for a statement can be stopped from another thread.
-
-A session's own tags cannot: in Spark's process each thread has its own, and one that sets none interrupts nothing.
-"""
+"""What Spark computes for a statement can be stopped from another thread."""
 
 from __future__ import annotations
 
@@ -13,28 +10,31 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+def stoppable(spark: SparkSession) -> SparkSession:
+    """A session for statements that may have to be stopped, and nothing else with them.
+
+    On a server a tag tells them apart. In Spark's own process a tag is known to the thread alone that has set it, so
+    they have a session of their own there.
+    """
+    return spark if _is_remote(spark) else spark.newSession()
+
+
 @contextmanager
 def tagged(spark: SparkSession, tag: str) -> Iterator[None]:
-    """Jobs of this thread, until it leaves."""
-    if _is_remote(spark):
-        spark.addTag(tag)
-    else:
-        spark.sparkContext.addJobTag(tag)
+    """What this thread has computed, until it leaves."""
+    spark.addTag(tag)
     try:
         yield
     finally:
-        if _is_remote(spark):
-            spark.removeTag(tag)
-        else:
-            spark.sparkContext.removeJobTag(tag)
+        spark.removeTag(tag)
 
 
 def stop(spark: SparkSession, tag: str) -> None:
-    """Those with the tag, whichever thread began them."""
+    """What a stoppable session computes, whichever thread has begun it."""
     if _is_remote(spark):
         spark.interruptTag(tag)
     else:
-        spark.sparkContext.cancelJobsWithTag(tag)
+        spark.interruptAll()
 
 
 def _is_remote(spark: SparkSession) -> bool:
