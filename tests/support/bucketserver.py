@@ -16,6 +16,8 @@ from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 from xml.sax.saxutils import escape
 
+Fault = int | tuple[str, float]
+
 
 @dataclass
 class BucketServer:
@@ -26,8 +28,8 @@ class BucketServer:
     """
 
     objects: dict[str, bytes] = field(default_factory=dict)
-    faults: dict[str, list[int | tuple[str, float]]] = field(default_factory=dict)
-    list_faults: list[int | tuple[str, float]] = field(default_factory=list)
+    faults: dict[str, list[Fault]] = field(default_factory=dict)
+    list_faults: list[Fault] = field(default_factory=list)
     "The same for listings of anything."
     only: str = ""
     "The only bucket that there is; any name will do where this is empty."
@@ -150,9 +152,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._answer(404, b"<Error><Code>NoSuchBucket</Code></Error>")
         self.bucket._at_once -= 1
 
-    def _serve(
-        self, key: str, query: dict[str, str], headers: dict[str, str], action: int | tuple[str, float] | None
-    ) -> None:
+    def _serve(self, key: str, query: dict[str, str], headers: dict[str, str], action: Fault | None) -> None:
         if isinstance(action, int):
             self._answer(
                 action, f"<Error><Code>{'AccessDenied' if action == 403 else 'Trouble'}</Code></Error>".encode()

@@ -24,6 +24,21 @@ from tailrace.lake.paths import Lake
 BUCKET = "lake"
 ACCESS_KEY = "AKIALAKEOWNER"
 SECRET_KEY = "never-to-be-shown"
+CONNECTION = """
+connection "aws" "test" {{
+  access_key   = "{key}"
+  secret_key   = "{secret}"
+  region       = "us-east-1"
+  endpoint_url = "{url}"
+  {more}
+}}
+"""
+
+
+def connection(url: str, **more: int) -> str:
+    """The block that reaches that server with keys; `more` are numbers in it."""
+    told = "\n  ".join(f"{name} = {value}" for name, value in more.items())
+    return CONNECTION.format(key=ACCESS_KEY, secret=SECRET_KEY, url=url, more=told)
 
 
 def bucket_place(url: str, prefix: str = "some/where", bucket: str = BUCKET, **more: object) -> ObjectPlace:

@@ -54,14 +54,18 @@ class _Handler(Handler):
     bucket: ClassVar[WritableBucket]  # type: ignore[misc]
 
     def _object(self, key: str, data: bytes, headers: dict[str, str], action: tuple[str, float] | None) -> None:
-        """With ranges that end before the object does, and Google's versions."""
-        extra = {"ETag": f'"{etag(data)}"', "Last-Modified": formatdate(self.bucket.written[key], usegmt=True)}
+        """With ranges that end before the object does, Google's versions, and faults in what is asked for of it."""
+        extra = {"ETag": f'"{etag(data)}"', "Last-Modified": formatdate(self.bucket.written.get(key, 0), usegmt=True)}
         extra["x-goog-generation"] = str(self.bucket.generation(key))
         first, _, last = headers.get("range", "").removeprefix("bytes=").partition("-")
-        if not first:
-            return self._answer(200, data, extra)
-        start, end = int(first), min(int(last) + 1 if last else len(data), len(data))
-        self._answer(206, data[start:end], extra | {"Content-Range": f"bytes {start}-{end - 1}/{len(data)}"})
+        start, end = int(first or 0), min(int(last) + 1 if last else len(data), len(data))
+        part = data[start:end]
+        told = part if action is None else part[: int(action[1])]
+        if first:
+            extra["Content-Range"] = f"bytes {start}-{end - 1}/{len(data)}"
+        length = len(told) if action is not None and action[0] == "short" else len(part)
+        self._answer(206 if first else 200, told, extra, length)
+        self.close_connection = action is not None
 
     def do_PUT(self) -> None:
         key, query, headers, body = self._request()
@@ -79,10 +83,12 @@ class _Handler(Handler):
         key, query, _, body = self._request()
         with self.bucket.lock:
             if "delete" in query:
-                for name in re.findall(rb"<Key>(.*?)</Key>", body):
+                doomed = re.findall(rb"<Key>(.*?)</Key>", body)
+                for name in doomed:
                     self.bucket.objects.pop(unquote(name.decode()), None)
                 self.bucket._sorted = []
-                return self._answer(200, b"<DeleteResult></DeleteResult>")
+                gone = b"".join(b"<Deleted><Key>%s</Key></Deleted>" % name for name in doomed)
+                return self._answer(200, b"<DeleteResult>%s</DeleteResult>" % gone)
             if "uploads" in query:
                 upload = f"upload-{len(self.bucket.parts)}"
                 self.bucket.parts[upload] = {}
