@@ -71,9 +71,9 @@ class Results:
         outcomes = Counter(report.outcome for report in reports if report.when == "call" or report.failed)
         told = ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items()))
         minutes = sum(report.duration for report in reports) / 60
-        commit = subprocess.run(
-            ["git", "describe", "--always", "--dirty"], capture_output=True, text=True
-        ).stdout.strip()
+        commit = _told_by_git("describe", "--always")
+        if _told_by_git("status", "--porcelain", "--untracked-files=no", "--", ".", f":!{self.file}"):
+            commit += "-dirty"
         cells = (name, told, "; ".join(figures(reports)), f"{minutes:.1f}", f"{datetime.now(UTC):%Y-%m-%d}", commit)
         return f"| {' | '.join(cells)} |"
 
@@ -86,3 +86,7 @@ def figures(reports: list[pytest.TestReport]) -> list[str]:
             for name, value in report.user_properties:
                 found.setdefault(name, []).append(int(str(value)))
     return [f"{name} {max(all_) if name.startswith('largest') else sum(all_):,}" for name, all_ in found.items()]
+
+
+def _told_by_git(*words: str) -> str:
+    return subprocess.run(["git", *words], capture_output=True, text=True, check=True).stdout.strip()
