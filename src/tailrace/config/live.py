@@ -12,9 +12,9 @@ from tailrace.config.values import Reference
 
 
 def live_partitions(config: Config) -> Iterator[PartitionSpec]:
-    """Those of all `sink "lake"` blocks that are in use."""
+    """Those of all `sink "lake"` blocks that are in use. One without a table is an error, told with its block."""
     for block in config.of("sink"):
-        if block.type == "lake" and block.args.get("enabled", True):
+        if block.type == "lake" and block.args.get("enabled", True) and "table" in block.args:
             yield live_partition(config, block)
 
 

@@ -155,3 +155,12 @@ print(sorted({{"duckdb", "pyarrow", "pyspark", "numpy"}} & sys.modules.keys()))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_sink_without_a_table() -> None:
+    """It is refused as a block; what else there is can still be judged."""
+    text = 'sink "lake" "x" {\n  tabel = "syslog"\n}\n' + nginx('filter = "statu = 1"')
+    with pytest.raises(ConfigErrors) as failure:
+        problems(text)
+    assert failure.value.config is not None
+    assert [problem.message for problem in check(failure.value.config)] == ["filter: unknown column 'statu'"]
