@@ -33,6 +33,8 @@ class BucketServer:
     "The same for listings of anything."
     only: str = ""
     "The only bucket that there is; any name will do where this is empty."
+    weak: bool = False
+    "Are its ETags marked as weak in the heads of answers, as proxies do?"
     delay: float = 0.0
     page: int = 1000
     requests: list[tuple[str, dict[str, str], dict[str, str]]] = field(default_factory=list)
@@ -187,7 +189,7 @@ class Handler(BaseHTTPRequestHandler):
     def _answer(self, status: int, body: bytes, extra: dict[str, str] | None = None, length: int | None = None) -> None:
         self.send_response(status)
         for name, value in (extra or {}).items():
-            self.send_header(name, value)
+            self.send_header(name, f"W/{value}" if name == "ETag" and self.bucket.weak else value)
         self.send_header("Content-Length", str(len(body) if length is None else length))
         self.end_headers()
         if self.command != "HEAD":

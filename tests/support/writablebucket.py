@@ -15,9 +15,12 @@ from bucketserver import BucketServer, Handler, etag
 
 @dataclass
 class WritableBucket(BucketServer):
-    """`writes` holds methods and keys in order. Of conditions it may take no notice, or refuse what has one."""
+    """`writes` holds methods and keys in order. Of conditions it may take no notice, or refuse what has one.
 
-    conditions: Literal["kept", "ignored", "refused"] = "kept"
+    `unmatched`: no version is the one that was meant.
+    """
+
+    conditions: Literal["kept", "ignored", "refused", "unmatched"] = "kept"
     writes: list[tuple[str, str]] = field(default_factory=list)
     generations: dict[str, int] = field(default_factory=dict)
     written: dict[str, float] = field(default_factory=dict)
@@ -37,7 +40,9 @@ class WritableBucket(BucketServer):
         if headers.get("if-none-match") == "*" and key in self.objects:
             return False
         wanted = headers.get("if-match")
-        if wanted is not None and (key not in self.objects or wanted.strip('"') != etag(self.objects[key])):
+        if wanted is not None and (
+            self.conditions == "unmatched" or key not in self.objects or wanted.strip('"') != etag(self.objects[key])
+        ):
             return False
         number = headers.get("x-goog-if-generation-match")
         return number is None or int(number) == self.generation(key)

@@ -11,16 +11,18 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from tailrace.clouds.errors import is_not_implemented
+from tailrace.clouds.etags import strong
 from tailrace.core.errors import LakeError, LockedError
 from tailrace.lake.lock import Holder, locked
-from tailrace.lake.object_place import ObjectPlace, answered
+from tailrace.lake.object_place import UNCHANGED, ObjectPlace, answered, no_conditions
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta, PutResult, UpdateVersion
@@ -65,24 +67,56 @@ def leased(place: ObjectPlace, name: str, holder: Holder) -> Iterator[None]:
 def _taken(place: ObjectPlace, name: str, lease: Lease) -> UpdateVersion:
     """The version under which the lease is ours."""
     import obstore
-    from obstore.exceptions import AlreadyExistsError, PreconditionError
 
     key, data = place.key(NAME), msgspec.json.encode(lease)
+    refused = []
     with answered(place.address(NAME)):
         for _ in range(ATTEMPTS):
             put = place.put_new(NAME, data)
             if put is not None:
                 place.require_conditions(NAME)
-                return _version(put)
-            with suppress(FileNotFoundError, PreconditionError, AlreadyExistsError):
+                return _confirmed(place, data, _version(put))
+            with suppress(FileNotFoundError):
                 found = obstore.get(place.store, key)
                 content, meta = bytes(found.bytes()), found.meta
                 if content == data:
                     return _version(meta)  # the answer to our own put was lost
                 if content and not _is_left(content) and _age(place, meta) <= LASTS:
                     raise _held_by(content, name, place)
-                return _version(obstore.put(place.store, key, data, mode=_version(meta)))
+                if (taken := _put_over(place, data, _version(meta))) is not None:
+                    return taken
+                refused.append(_version(meta))
+    if refused == refused[:1] * ATTEMPTS:  # nobody has been there meanwhile
+        raise no_conditions(place, UNCHANGED)
     raise _held_by(b"", name, place)
+
+
+def _confirmed(place: ObjectPlace, data: bytes, version: UpdateVersion) -> UpdateVersion:
+    """The version of what we have put first, put once more: where that is refused no lease could ever be let go."""
+    import obstore
+
+    again = _put_over(place, data, version)
+    if again is not None:
+        return again
+    found = obstore.get(place.store, place.key(NAME))
+    if bytes(found.bytes()) == data and _version(found.meta) != version:
+        return _version(found.meta)  # the answer was lost
+    raise no_conditions(place, UNCHANGED)
+
+
+def _put_over(place: ObjectPlace, data: bytes, version: UpdateVersion) -> UpdateVersion | None:
+    """Put it where that version is; None where it seems to be no more."""
+    import obstore
+    from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+    try:
+        return _version(obstore.put(place.store, place.key(NAME), data, mode=version))
+    except (PreconditionError, AlreadyExistsError, FileNotFoundError):
+        return None
+    except Exception as error:
+        if is_not_implemented(error):
+            raise no_conditions(place, UNCHANGED) from None
+        raise
 
 
 def _age(place: ObjectPlace, meta: ObjectMeta) -> float:
@@ -122,9 +156,9 @@ def _held_by(content: bytes, name: str, place: ObjectPlace) -> LockedError:
     return locked(holder, name, place.address(NAME), hint)
 
 
-def _version(result: PutResult | Mapping[str, object]) -> UpdateVersion:
-    found = {part: str(result[part]) for part in ("e_tag", "version") if result.get(part)}
-    return found  # type: ignore[return-value]
+def _version(result: PutResult | ObjectMeta) -> UpdateVersion:
+    given = {"e_tag": strong(result.get("e_tag")), "version": result.get("version")}
+    return {part: value for part, value in given.items() if value}  # type: ignore[return-value]
 
 
 class _Keeper(threading.Thread):
@@ -150,17 +184,13 @@ class _Keeper(threading.Thread):
                 self._write(b"")
 
     def _write(self, data: bytes) -> None:
-        import obstore
-        from obstore.exceptions import AlreadyExistsError, PreconditionError
-
         with answered(self._place.address(NAME)):
             while not self._is_lost:
-                try:
-                    put = obstore.put(self._place.store, self._place.key(NAME), data, mode=self._version)
-                    self._version = _version(put)
+                put = _put_over(self._place, data, self._version)
+                if put is not None:
+                    self._version = put
                     return
-                except (PreconditionError, AlreadyExistsError, FileNotFoundError):
-                    self._is_lost = not self._found_own()
+                self._is_lost = not self._found_own()
 
     def _found_own(self) -> bool:
         """Is it still ours, under another version? The answer to our last put may have been lost."""

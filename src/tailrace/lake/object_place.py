@@ -31,6 +31,8 @@ BLOCK = 8 << 20
 "Bytes of a file that is fetched that lie in memory at a time."
 DELETED_AT_ONCE = 1000
 ATTEMPTS = 5
+NEW, UNCHANGED = "If-None-Match", "If-Match"
+"Conditions of a put, as they are called over HTTP."
 _NO_BUCKET = ("no such bucket", "no such container")
 _MAKE_IT = "check its name, or make it: Tailrace makes none; `tailrace connection test` tells who you are"
 
@@ -164,13 +166,13 @@ class ObjectPlace(Place):
                 return None
             except Exception as error:
                 if is_not_implemented(error):
-                    raise _no_conditions(self) from None
+                    raise no_conditions(self, NEW) from None
                 raise
 
     def require_conditions(self, name: str) -> None:
         """A server that takes no notice of conditions puts a second time what is there."""
         if self.put_new(name, b"") is not None:
-            raise _no_conditions(self)
+            raise no_conditions(self, NEW)
 
     def delete(self, names: Iterable[str]) -> None:
         import obstore
@@ -284,9 +286,9 @@ def refused(error: Exception, where: str) -> LakeError:
     return LakeError(reason, code=_code(code), where=where, hint=hint)
 
 
-def _no_conditions(place: ObjectPlace) -> LakeError:
-    message = "the server knows no conditional puts (If-None-Match), without which writers undo each other's work"
-    hint = "a newer version of it may; Amazon's S3, Google Cloud Storage and Azure do"
+def no_conditions(place: ObjectPlace, condition: str) -> LakeError:
+    message = f"the server knows no conditional puts ({condition}), without which writers undo each other's work"
+    hint = "a newer version may, or a way to it without a proxy; Amazon's S3, Google Cloud Storage and Azure do"
     return LakeError(message, code="lake.no-conditional-put", where=place.uri, hint=hint)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tailrace.clouds.errors import source_error
+from tailrace.clouds.etags import strong
 from tailrace.core import Artifact, SourceError
 from tailrace.sources.base import IO
 
@@ -102,10 +103,10 @@ class ObjectReader(io.RawIOBase):
                 self._pause(failure.message, failure)
         self._blocks = iter(found.stream(min_chunk_size=BLOCK))
         if self._size is None:
-            self._size, self._etag = found.meta["size"], found.meta["e_tag"]
+            self._size, self._etag = found.meta["size"], strong(found.meta["e_tag"])
             if (self._etag or "").strip('"') == self._listed.version:
                 self._size = self._listed.size  # an answer may be cut short and say nothing of it
-        elif found.meta["e_tag"] != self._etag:
+        elif strong(found.meta["e_tag"]) != self._etag:
             raise self._broken("changed while it was read")
 
     def _pause(self, problem: str, failure: SourceError | None = None) -> None:

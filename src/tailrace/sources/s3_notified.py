@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tailrace.clouds.errors import told
+from tailrace.clouds.etags import strong
 from tailrace.clouds.settings import Settings
 from tailrace.core import ConfigError, SourceError, TimeRange
 from tailrace.sources.aws_session import client_of
@@ -87,7 +88,7 @@ class NotifiedObjects(ObjectSource):
         except Exception as error:
             reason, code = told(error)
             return Unreadable(location, f"cannot be looked up: {reason}", location, code)
-        etag = (meta["e_tag"] or "").strip('"') or meta["last_modified"].isoformat()
+        etag = (strong(meta["e_tag"]) or "").strip('"') or meta["last_modified"].isoformat()
         moment = meta["last_modified"].astimezone(UTC).replace(tzinfo=None)
         return self._found(Announced(announced.bucket, announced.key, moment, meta["size"], etag), window)
 

@@ -32,7 +32,7 @@ def lake(tmp_path: Path, moto: Moto) -> Lake:
     return Lake(tmp_path, elsewhere=bucket_place(moto.url, tmp_path.name))
 
 
-@pytest.mark.parametrize("conditions", ["ignored", "refused"])
+@pytest.mark.parametrize("conditions", ["ignored", "refused", "unmatched"])
 def test_a_server_without_conditions_is_refused(tmp_path: Path, conditions: Any) -> None:
     with serving(WritableBucket({}, conditions=conditions)) as server:
         lake = Lake(tmp_path, elsewhere=bucket_place(server.url, max_error_retry_attempts=0))
@@ -40,6 +40,30 @@ def test_a_server_without_conditions_is_refused(tmp_path: Path, conditions: Any)
             pass
     assert refused.value.code == "lake.no-conditional-put"
     assert refused.value.where == f"s3://{BUCKET}/some/where/meta/locks/t/p"
+
+
+def test_a_server_that_lets_nobody_change_what_is_there_is_told(tmp_path: Path) -> None:
+    """Also where leases are from before: to wait for whoever seems to hold one would be no remedy."""
+    with serving(WritableBucket({})) as server:
+        lake = Lake(tmp_path, elsewhere=bucket_place(server.url, max_error_retry_attempts=0))
+        with partition_lock(lake, "t", "p", "mine"):
+            pass
+        server.conditions = "unmatched"
+        with pytest.raises(LakeError, match=r"\(If-Match\)") as refused, partition_lock(lake, "t", "p", "mine"):
+            pass
+    assert refused.value.code == "lake.no-conditional-put"
+    assert "proxy" in str(refused.value.hint)
+
+
+def test_a_proxy_may_mark_etags_as_weak(tmp_path: Path) -> None:
+    with serving(WritableBucket({}, weak=True)) as server:
+        lake = Lake(tmp_path, elsewhere=bucket_place(server.url, max_error_retry_attempts=0))
+        for _ in range(2):
+            with partition_lock(lake, "t", "p", "mine"):
+                assert lake.meta("locks", "t", "p").read(lease.NAME)
+                with pytest.raises(LockedError), partition_lock(lake, "t", "p", "other"):
+                    pass
+            assert lake.meta("locks", "t", "p").read(lease.NAME) == b"", "let go"
 
 
 def test_who_comes_second_hears_who_holds_the_lease(lake: Lake) -> None:

@@ -39,8 +39,9 @@ def patient(server: BucketServer) -> Source:
         [503, ("cut", 5_000_000), 500, 500, 500],
     ],
 )  # fmt: skip
-def test_a_cut_connection_is_taken_up_where_it_broke(faults: list[int | tuple[str, int]]) -> None:
-    with serving(BucketServer({"big.log": DATA}, faults={"big.log": faults})) as server:
+@pytest.mark.parametrize("weak", [False, True])
+def test_a_cut_connection_is_taken_up_where_it_broke(faults: list[int | tuple[str, int]], weak: bool) -> None:
+    with serving(BucketServer({"big.log": DATA}, faults={"big.log": [*faults]}, weak=weak)) as server:
         source = patient(server)
         with source.open(only(source)) as opened:
             assert b"".join(iter(lambda: opened.read(1_000_000), b"")) == DATA
