@@ -97,8 +97,10 @@ def damaged_log(root: Place, why: str, name: str | None = None) -> LakeError:
     """The error for a Delta log that cannot be read; `name`: of the file in it, where it is known."""
     log = root / LOG
     name, is_missing = (name, False) if name else _first_bad_commit(log)
+    # What delta-rs makes of a gap is a dump of its own records.
+    why = f"the file of version {version_of(name)} is missing" if name and is_missing else why
     name = name or _bad_checkpoint(log)
-    message = f"the table's Delta log cannot be read: {why}{'; this file is missing' if is_missing else ''}"
+    message = f"the table's Delta log cannot be read: {why}"
     where = log.address(name) if name else log.uri
     return LakeError(message, code="lake.damaged-log", where=where, hint=_RESTORE)
 

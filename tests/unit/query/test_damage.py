@@ -66,6 +66,9 @@ def test_a_broken_log_is_named(filled: World, damage: Callable[[Path], None], nu
     assert raised.value.where == str(path)
     assert len(str(raised.value).splitlines()) == 1
     assert "unknown" not in str(raised.value)
+    if not path.exists():
+        assert f"the file of version {number} is missing" in str(raised.value)
+        assert "{" not in str(raised.value), "what delta-rs makes of it"
     (described,) = made.run("describe apache_access_log")
     assert len(list(described.rows)) > 20
     listed = [name for result in made.run("show tables") for (name,) in result.rows]
