@@ -6,11 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from commandline import Home
 from lakecheck import check, stored
 from logfiles import access_lines, today, write
 from mounts import fill, remount, second_view, small_disk
 from world import World
+
+from tailrace.cli.main import cli
+from tailrace.core.errors import LakeError
 
 PLACE = ("nginx_access_log", "web")
 WEB = 'partition "nginx_access_log" "web" {\n source "file" { paths = ["LOGS"] }\n}\n'
@@ -43,6 +47,23 @@ def test_the_home_cannot_be_written(home: Home, world: World, logs: Path) -> Non
         assert all(report.clean for report in world.collect())
         assert stored(home.path).total() == 50
         check(home.path, *PLACE)
+
+
+def test_the_disk_is_full_when_rows_are_deleted_for_good(home: Home, world: World, logs: Path) -> None:
+    """Even the lock does not fit on it: nothing is deleted, and it is said why."""
+    command = ["--home", str(home.path), "partition", "delete", "web", "--for-good", "--force"]
+    with small_disk(home.path):
+        home.configure(WEB.replace("LOGS", str(logs)))
+        assert all(report.clean for report in world.collect())
+        before = stored(home.path)
+        ballast = fill(home.path)
+        refused = CliRunner().invoke(cli, command).exception
+        assert isinstance(refused, LakeError)
+        assert (refused.code, refused.message) == ("lake.io", "No space left on device")
+        ballast.unlink()
+        assert stored(home.path) == before
+        assert CliRunner().invoke(cli, command).exit_code == 0
+        assert stored(home.path).total() == 0
 
 
 def assert_collected(home: Home, **env: str) -> None:

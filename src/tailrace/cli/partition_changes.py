@@ -40,15 +40,22 @@ def confirm(doomed: Sequence[str], force: bool) -> None:
 
 @contextmanager
 def held(lake: Lake, table: str, partition: str) -> Iterator[None]:
-    """The partition is ours to change; a disk that is full or may not be written to is no riddle."""
+    """The partition is ours to change."""
     from tailrace.cli.redact import command_line
-    from tailrace.core import LakeError
-    from tailrace.core.errors import one_line
     from tailrace.lake.lock import partition_lock
 
+    with told_of_disk(lake), partition_lock(lake, table, partition, command_line(sys.argv[1:])):
+        yield
+
+
+@contextmanager
+def told_of_disk(lake: Lake) -> Iterator[None]:
+    """One that is full or may not be written to is no riddle."""
+    from tailrace.core import LakeError
+    from tailrace.core.errors import one_line
+
     try:
-        with partition_lock(lake, table, partition, command_line(sys.argv[1:])):
-            yield
+        yield
     except OSError as error:
         where = error.filename or str(lake.home)
         raise LakeError(error.strerror or one_line(error), code="lake.io", where=where) from error

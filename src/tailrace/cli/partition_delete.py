@@ -120,7 +120,7 @@ class Deletion:
 
     def carry_out(self, context: Context, name: str) -> Row:
         """Deletes, and says how many rows that were and how they come back."""
-        from tailrace.cli.partition_changes import held, rows_of
+        from tailrace.cli.partition_changes import held, rows_of, told_of_disk
         from tailrace.cli.redact import command_line
         from tailrace.lake.compacting import no_compaction
         from tailrace.lake.mounted import require_reachable
@@ -129,7 +129,7 @@ class Deletion:
 
         table, _, partition = name.partition(".")
         concerned = partitions_of(self.lake, table) if self.for_good else [partition]
-        with ExitStack() as locks:
+        with told_of_disk(self.lake), ExitStack() as locks:
             if self.for_good:
                 require_reachable(self.lake, table)
                 locks.enter_context(no_compaction(self.lake, table, partition, command_line(sys.argv[1:])))
