@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from tailrace.config import Config
     from tailrace.lake.inspection import Flaw
     from tailrace.lake.paths import Lake, Tier
-    from tailrace.lake.snapshot import Snapshot
 
 MANY_FILES = 100_000
 MOST_FILES = 10
@@ -44,7 +43,7 @@ def _tier(context: Context, config: Config, name: str, opened: Callable[[], Tier
     tier = opened()
     place = tier.place
     lake = open_lake(context, config)
-    require_mounted(lake, tier, _readable(lake))
+    require_mounted(lake, tier)
     if not place.is_local:
         found = "holds files" if place.exists() else "is empty so far"
         yield Finding(name, "ok", f"{place} {found}")
@@ -54,18 +53,6 @@ def _tier(context: Context, config: Config, name: str, opened: Callable[[], Tier
         yield Finding(name, "ok", f"{place}, {shutil.disk_usage(existing).free / 1e9:.1f} GB free")
     else:
         yield Finding(name, "error", f"{place} cannot be written", "choose another `path`, or mount it")
-
-
-def _readable(lake: Lake) -> Iterator[Snapshot]:
-    """Tables that are not damaged; of the others is told elsewhere."""
-    from contextlib import suppress
-
-    from tailrace.core import LakeError
-    from tailrace.lake.snapshot import snapshot, tables
-
-    for table in tables(lake):
-        with suppress(LakeError):
-            yield snapshot(lake, table)
 
 
 def lake(context: Context, *, deep: bool) -> Iterator[Finding]:

@@ -49,11 +49,12 @@ class Upkeep:
 
     def _require_tiers(self, table: str, partitions: Collection[str]) -> None:
         """A disk that is not mounted is told, also when no day is to be moved there now."""
-        from tailrace.lake.mounted import require_mounted
+        from tailrace.lake.mounted import is_noted, require_mounted
 
         for tier in {rule.tier for partition in partitions for rule in self._rules(table, partition)}:
             try:
-                require_mounted(self.lake, tier, ())
+                if tier.place.is_local and is_noted(self.lake, tier):
+                    require_mounted(self.lake, tier)
             except LakeError as error:
                 self._trouble(f"tier {tier.store}.{tier.name}", error)
 

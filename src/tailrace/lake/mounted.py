@@ -8,13 +8,16 @@ gone from sight as soon as it is.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 
 from tailrace.core.errors import LakeError
 from tailrace.lake.damage import not_mounted
 from tailrace.lake.log import logged
 from tailrace.lake.paths import Lake, Tier, encode_value, table_path
-from tailrace.lake.snapshot import Snapshot, snapshot
+from tailrace.lake.snapshot import snapshot
+from tailrace.lake.stored import tables
 from tailrace.lake.table_place import is_elsewhere, link
 
 MARK = ".tailrace-tier"
@@ -23,24 +26,30 @@ _NOTES = "tiers"
 _CONTENT = b"Days of a Tailrace lake rest here. Without this file it takes the disk for not mounted.\n"
 
 
-def require_mounted(lake: Lake, tier: Tier, seen: Iterable[Snapshot]) -> None:
-    """Refuses a tier that has been used and is not there; `seen`: tables of which days may rest in it."""
+def require_mounted(lake: Lake, tier: Tier) -> None:
+    """Refuses a tier that has been used and is not there."""
     if not tier.place.is_local or _is_marked(tier):
         return
-    known = [
-        table.root.address(path)
-        for table in seen
-        for path in table.files.column("path").to_pylist()
-        if tier.holds(path)
-    ]
-    # A lake of an earlier version has left no mark, but its files are there.
-    if (known or is_noted(lake, tier)) and not any(map(os.path.exists, known)):
+    # Not every program copies a file whose name begins with a dot, and earlier versions left none; files are there.
+    known = _resting(lake, tier)
+    one = next(known, None)
+    if one is None and not is_noted(lake, tier):
+        return
+    if one is None or not any(map(os.path.exists, chain([one], known))):
         raise LakeError(
             "the tier is not mounted: days rest there, and its directory does not have them",
             code="lake.tier-not-mounted",
             where=str(tier.place),
             hint=f"mount it; if it was emptied on purpose, `touch {tier.place.address(MARK)}`",
         )
+
+
+def _resting(lake: Lake, tier: Tier) -> Iterator[str]:
+    """Files in a tier, of all tables that are not damaged."""
+    for table in tables(lake):
+        with suppress(LakeError):
+            seen = snapshot(lake, table)
+            yield from (seen.root.address(path) for path in seen.files.column("path").to_pylist() if tier.holds(path))
 
 
 def require_reachable(lake: Lake, table: str) -> None:

@@ -166,7 +166,7 @@ def _move(lake: Lake, chore: Chore, partition: str, command: str) -> Chore:
     moved: list[ActiveFile] = []
     seen = snapshot(lake, chore.table)
     for tier in [rule.tier for rule in chore.rules] if chore.tier is None else [chore.tier]:
-        require_mounted(lake, tier, [seen])
+        require_mounted(lake, tier)
     if chore.tier is not None:
         try:
             mark(lake, chore.tier)
@@ -180,7 +180,7 @@ def _move(lake: Lake, chore: Chore, partition: str, command: str) -> Chore:
         try:
             with partition_lock(lake, chore.table, partition, command), changing(lake, chore.table, partition) as hand:
                 if chore.tier is not None:  # moving takes long: the disk may be gone by now
-                    require_mounted(lake, chore.tier, [seen])
+                    require_mounted(lake, chore.tier)
                 moved += carry_over(snapshot(lake, chore.table), hand, move)
         except (TailraceError, OSError) as error:
             stopped = _of_tier(error, lake, chore) if isinstance(error, OSError) else error

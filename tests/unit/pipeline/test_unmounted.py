@@ -74,9 +74,21 @@ def test_another_table_is_not_moved_there_either(world: World) -> None:
     assert is_noted(lake, lake.tiers[0])
     tier = unmounted(world)
     with pytest.raises(LakeError, match="not mounted"):
-        require_mounted(lake, lake.tiers[0], [])
+        require_mounted(lake, lake.tiers[0])
     (tier / MARK).touch()
-    require_mounted(lake, lake.tiers[0], [])
+    require_mounted(lake, lake.tiers[0])
+
+
+def test_a_tier_that_was_copied_without_its_mark(world: World) -> None:
+    """Not every program copies files whose names begin with a dot."""
+    tier = Path(f"{world.home}-tier")
+    (tier / MARK).unlink()
+    with (world.home / "config" / "test.tpc").open("a") as config:
+        config.write(f'store "default" {{\n  tier "old" {{\n    path = "{tier}"\n  }}\n}}\n')
+    for command in (["maintain"], ["doctor"]):
+        done = CliRunner().invoke(cli, ["--home", str(world.home), *command])
+        assert "not mounted" not in done.output
+        assert done.exit_code == 0, done.output
 
 
 def test_a_tier_of_an_earlier_version_has_no_mark(world: World) -> None:
