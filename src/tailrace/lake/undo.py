@@ -140,7 +140,7 @@ def _until_now(lake: Lake, table: str, partition: str, window: TimeRange) -> Tim
         return window
     now = datetime.now(UTC).replace(tzinfo=None)
     newest = newest_rows(snapshot(lake, table)).get(partition)
-    return TimeRange(window.start, now if newest is None else max(now, newest + _INSTANT))
+    return TimeRange(window.start, now if newest is None else max(now, min(newest, datetime.max - _INSTANT) + _INSTANT))
 
 
 def _closed(lake: Lake, table: str, partition: str, window: TimeRange) -> TimeRange | None:
@@ -151,7 +151,7 @@ def _closed(lake: Lake, table: str, partition: str, window: TimeRange) -> TimeRa
     if newest is None or window.start is None or newest < window.start:
         return None
     now = datetime.now(UTC).replace(tzinfo=None)
-    return window.overlap(TimeRange(None, min(newest + _INSTANT, now)))
+    return window.overlap(TimeRange(None, min(newest, now - _INSTANT) + _INSTANT))
 
 
 def restore(lake: Lake, table: str, partition: str, at: Moment) -> int:

@@ -41,7 +41,9 @@ class Key:
     def reach(self, days: Iterable[date]) -> set[date]:
         """The days on which rows of the same events may lie."""
         far = math.ceil(self.window / DAY)
-        return {day + timedelta(days=n) for day in set(days) for n in range(-far, far + 1)}
+        numbers = {day.toordinal() + n for day in set(days) for n in range(-far, far + 1)}
+        # The first and the last day of all have no neighbour on one side.
+        return {date.fromordinal(n) for n in numbers if date.min.toordinal() <= n <= date.max.toordinal()}
 
 
 @dataclass(frozen=True, slots=True)

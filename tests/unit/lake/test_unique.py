@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +124,8 @@ def test_days_of_what_is_gone_for_good(tmp_path: Path) -> None:
     assert sorted(vanished_days(place, [active], [kept], KEY)) == dates
     assert vanished_days(place, [active], [gone], KEY) == []
     assert sorted(vanished_days(place, [active], [], KEY)) == [dates[0], first + timedelta(days=1), dates[1]]
+
+
+def test_the_last_day_of_all_has_a_neighbour_on_one_side() -> None:
+    assert Key(("account",)).reach([date.max]) == {date.max - timedelta(days=1), date.max}
+    assert Key(("account",)).reach([date.min]) == {date.min, date.min + timedelta(days=1)}
