@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction, RemoveAction
 
 NOTHING = Balance()
-
-
+REFUSED = "tailrace.refused"
+"Of a commit: that it made its intent invalid. The segment says so too, unless whoever refused it died before that."
 KEYS_HOLD = 300
 "Seconds for which a table that was opened with keys of a session is used with them."
 
@@ -153,6 +153,7 @@ class Intents:
             "tailrace.sequence": sequence,
             "tailrace.added": balance.added,
             "tailrace.removed": balance.removed,
+            **({} if is_ok else {REFUSED: "true"}),
         }
         self.delta.create_write_transaction(
             actions,

@@ -17,7 +17,7 @@ from tailrace.lake.damage import not_mounted
 from tailrace.lake.deleted import Erasure, after_delete, after_erasure, after_lifting, after_reset, erased
 from tailrace.lake.extents import newest_rows
 from tailrace.lake.files import DataFile, stats_json
-from tailrace.lake.intents import decided_at
+from tailrace.lake.intents import REFUSED, decided_at
 from tailrace.lake.ledger import BEGIN, COMPACT, DELETE, LIFT, MOVE, RESET, RESTORE, RESTORED, VOID
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
@@ -69,7 +69,7 @@ def history(lake: Lake, table: str, partition: str, most: int | None = None) -> 
             Commit(
                 commit["version"],
                 moment(commit["timestamp"]),
-                segment.kind,
+                VOID if REFUSED in commit else segment.kind,
                 segment.entries.num_rows,
                 len(segment.files),
                 *(None if number is None else int(number) for number in rows),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import resource
 import threading
 import time
@@ -19,6 +21,7 @@ from tailrace.cli.main import cli
 from tailrace.cli.options import Context
 from tailrace.cli.summary import print_summary
 from tailrace.core import TimeRange
+from tailrace.lake.intents import Intents
 from tailrace.lake.lock import partition_lock
 from tailrace.lake.undo import erase
 
@@ -186,3 +189,24 @@ def test_the_last_change_may_be_that_of_whoever_is_waited_for(world: World) -> N
     (row,) = told(world, "restore", "p")
     other.join()
     assert (row["rows"], count(world)) == (48, 48), "the deletion of yesterday is undone, that of today is not"
+
+
+def test_a_restoration_that_was_refused_is_nothing_to_undo(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a full disk neither its commit fits nor the note that it failed."""
+    told(world, "delete", "p", "--from", str(today()), "--force")
+    transact = Intents.transact
+
+    def full(*given: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    def hardly(self: Intents, actions: list[Any], *given: Any, is_ok: bool) -> None:
+        full() if is_ok else transact(self, actions, *given, is_ok=is_ok)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(Intents, "transact", hardly)
+        disk.setattr(Intents, "_void", full)
+        assert run(world, "restore", "p").exit_code == 1
+    assert count(world) == 48
+    assert [row["change"] for row in told(world, "history", "p")] == ["void", "delete", "collect"]
+    (row,) = told(world, "restore", "p")
+    assert (row["rows"], count(world)) == (72, 72)
