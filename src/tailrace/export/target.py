@@ -53,8 +53,13 @@ class Target:
         self.check()
         own = self.directory / OWN
         is_new, is_made = not (own / _NOTE).exists(), not self.directory.exists()
-        own.mkdir(parents=True, exist_ok=True)
-        handle = os.open(own / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            own.mkdir(parents=True, exist_ok=True)
+            handle = os.open(own / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError:
+            if is_new:
+                self._give_up(is_made)
+            raise
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,8 +67,8 @@ class Target:
                 raise LockedError(
                     "another process exports to this directory", where=str(self.directory), hint="wait for it to end"
                 ) from None
-            write_whole(own / _NOTE, json.dumps({"as": self.kind, "tailrace": __version__}))
             try:
+                write_whole(own / _NOTE, json.dumps({"as": self.kind, "tailrace": __version__}))
                 yield
             except BaseException:
                 if is_new:

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from exportsource import Source
+from mounts import fill, small_disk
 
 from tailrace.cli.main import cli
-from tailrace.core import ConfigError, UsageError
+from tailrace.core import ConfigError, LakeError, UsageError
 
 
 @pytest.fixture
@@ -68,3 +69,13 @@ def test_after_one_that_failed_another_form_may_go_there(source: Source, monkeyp
         with pytest.raises(ConfigError, match="is not installed"):
             run(source, "kinds", "--out", str(out), "--as", "iceberg")
     assert row(source, "kinds", "--out", str(out))["rows"] == 70
+
+
+def test_a_disk_without_any_room_keeps_nothing_of_it(source: Source, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk") as disk:
+        ballast = fill(disk)
+        with pytest.raises(LakeError, match="No space left"):
+            run(source, "kinds", "--out", str(disk / "out"))
+        assert [*disk.iterdir()] == [ballast]
+        ballast.unlink()
+        assert row(source, "kinds", "--out", str(disk / "out"))["rows"] == 70
