@@ -46,8 +46,12 @@ def damaged_file(error: Exception | str, files: Iterable[str], size: int) -> Lak
 def _wrong_with(path: str) -> LakeError | None:
     from tailrace.lake.damage import COLLECT_AGAIN, DAMAGED_FILE, reading_file, unreadable
     from tailrace.lake.place import LocalPlace
+    from tailrace.lake.table_place import LINKS
 
     directory, name = os.path.split(path)
+    root, _, moved = path.partition(f"/{LINKS}/")
+    if moved:  # by this name it is known that the tier is not mounted
+        directory, name = root, f"{LINKS}/{moved}"
     try:
         with reading_file(LocalPlace(directory), name) as file:
             for group in range(file.num_row_groups):

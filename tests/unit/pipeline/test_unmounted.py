@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 from lakecheck import stored
@@ -28,6 +29,7 @@ from tailrace.lake.snapshot import snapshot
 from tailrace.lake.table_place import is_elsewhere
 from tailrace.lake.undo import erase, restore
 from tailrace.lake.upkeep import carry_out, due
+from tailrace.query.failures import damaged_file
 
 NOW = datetime(2024, 5, 10)
 
@@ -159,6 +161,18 @@ def test_whoever_needs_a_moved_day_is_told_to_mount_it(world: World, tmp_path: P
     tier.rmdir()
     Path(f"{tier}-disk").rename(tier)
     assert stored(world.home) == before
+
+
+def test_a_statement_that_opens_a_moved_file_late_is_told_as_well(world: World) -> None:
+    """DuckDB opens one file to begin with, and meets the missing ones while it runs."""
+    seen = snapshot(world.lake, PLACE[0])
+    files = [seen.root.address(path) for path in seen.files.column("path").to_pylist() if is_elsewhere(path)]
+    said = duckdb.IOException(f'IO Error: Cannot open file "{files[-1]}": No such file or directory')
+    assert damaged_file(said, files, 1) is None, "they are all there"
+    unmounted(world)
+    found = damaged_file(said, files, 1)
+    assert found is not None
+    assert (found.code, "mount it" in (found.hint or "")) == ("lake.tier-not-mounted", True)
 
 
 def test_a_moved_file_that_is_really_gone(world: World) -> None:
