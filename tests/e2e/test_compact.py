@@ -110,6 +110,7 @@ def test_rows_get_another_index(home: Home) -> None:
     check(home.path, *WEB)
     again = home.run("compact", "--reindex")
     assert (again.code, again.out) == (0, "")
+    assert "all rows have their tp_index" in again.err
     config.write_text(config.read_text().replace("status", "nothing"))
     assert home.run("compact", "--reindex").code == 3
 

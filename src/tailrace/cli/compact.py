@@ -69,7 +69,7 @@ def command(
     visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
     done = compacted(context, lake, plans, visible)
     done.problems = problems
-    _tell(done, output, context)
+    _tell(done, output, context, reindex=reindex)
     sys.exit(leave_with(done))
 
 
@@ -123,7 +123,7 @@ def leave_with(done: Compacted) -> int:
     return EXIT_CODE if done.interrupted else done.exit_code
 
 
-def _tell(done: Compacted, output: str, context: Context) -> None:
+def _tell(done: Compacted, output: str, context: Context, *, reindex: bool) -> None:
     from tailrace.cli.listing import as_json, show_rows
     from tailrace.cli.redact import redacted
     from tailrace.cli.summary import print_troubles
@@ -133,7 +133,8 @@ def _tell(done: Compacted, output: str, context: Context) -> None:
         click.echo(redacted(as_json(told, indent=2)))
         return
     if not done.reports and not done.problems and not context.quiet:
-        click.echo("nothing to do: no day has two small files", err=True)
+        why = "all rows have their tp_index" if reindex else "no day has two small files"
+        click.echo(f"nothing to do: {why}", err=True)
     if done.reports and not context.quiet:
         show_rows([_row(report) for report in done.reports], DONE, output)
     for report in done.reports:
