@@ -54,6 +54,7 @@ def test_they_name_each_other() -> None:
         homes += [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "home"]
         homes += [variable["value"] for variable in container["env"] if variable["name"] == "TAILRACE_HOME"]
     assert set(homes) == {"/tailrace"}
+    assert pod["spec"]["securityContext"] == executor["spec"]["securityContext"], "both write to the volume"
     assert pod["metadata"]["labels"] == found["Service"]["spec"]["selector"]
     binding = found["RoleBinding"]
     assert binding["roleRef"]["name"] == found["Role"]["metadata"]["name"]
