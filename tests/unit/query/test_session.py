@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -54,6 +54,23 @@ def talk(filled: World) -> Talk:
 def test_sql(talk: Talk) -> None:
     assert f"│ {HITS:>2} │" in talk.says("select count(*) as n\nfrom hits;")
     assert talk.says("  ;;") == ""
+
+
+def test_a_pager_that_is_left_early_ends_the_answer_only(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Left(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    @contextmanager
+    def pager() -> Iterator[TextIO]:
+        with suppress(BrokenPipeError):
+            yield Left()
+
+    with monkeypatch.context() as now:
+        now.setattr(talk.session, "shown", pager)
+        talk.session.timing = True
+        assert talk.says("from hits;") == ""
+    assert f"│ {HITS:>2} │" in talk.says("select count(*) as n from hits;")
 
 
 def test_tables(talk: Talk) -> None:

@@ -42,7 +42,8 @@ class Session:
 
     def show(self, sql: str, form: str | None = None) -> None:
         """The answers of statements, as they are to be shown."""
-        with self.shown() as out:
+        times: list[str] = []
+        with self.shown() as out:  # a pager that is left early ends the block, and that is all
             times = self._answer(sql, Destination(form or self.form, None, out, self.style))
         self._tell_all(times)
 
