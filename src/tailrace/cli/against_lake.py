@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from tailrace.lake.paths import Lake
 
 
-def misplaced_tiers(context: Context, config: Config) -> list[Problem]:
-    """Tiers in which no day of the workspace may rest."""
+def tiers_gone_wrong(context: Context, config: Config) -> list[Problem]:
+    """Tiers in which no day of the workspace may rest, or of which it cannot be said which days do."""
     from tailrace.cli.settings import open_lake
-    from tailrace.cli.tiers import declares_tiers, misplaced
+    from tailrace.cli.tiers import declares_tiers, wrong_tiers
     from tailrace.core import ConfigError
 
     if declares_tiers(config):
         with suppress(ConfigError):  # of the workspace itself others tell
-            return [*misplaced(config, open_lake(context, config))]
+            return [*wrong_tiers(config, open_lake(context, config))]
     return []
 
 

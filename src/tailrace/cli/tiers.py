@@ -36,20 +36,14 @@ def tiers_of(config: Config) -> tuple[Tier, ...]:
 def declared_tiers(config: Config) -> Iterator[tuple[str, Callable[[], Tier]]]:
     """By name, each to be opened; that raises where it cannot be."""
     for store, block in _all(config):
-        yield f"{store}.{block.name}" if block.name else store, partial(_checked, config, store, block)
-
-
-def _checked(config: Config, store: str, block: OtherBlock) -> Tier:
-    """Whoever moves days there would come upon a condition that is none."""
-    _condition(config, block)
-    return _tier(config, store, block)
+        yield f"{store}.{block.name}" if block.name else store, partial(_tier, config, store, block)
 
 
 def rules_for(config: Config, lake: Lake, table: str, partition: str, now: datetime) -> tuple[Rule, ...]:
     """Where the days of a partition rest, in the order in which that is declared; nothing: in the workspace."""
     found = _of_partition(config, table, partition)
     for _, block in found:
-        if (problem := _misplaced(config, block, lake)) is not None:
+        for problem in _wrong(config, block, lake):
             raise problem
     return tuple(_rule(config, declared, now) for declared in found)
 
@@ -119,12 +113,16 @@ def declares_tiers(config: Config) -> bool:
     return next(_all(config), None) is not None
 
 
-def misplaced(config: Config, lake: Lake) -> Iterator[Problem]:
-    """Tiers in which no day of this lake may rest."""
+def wrong_tiers(config: Config, lake: Lake) -> Iterator[Problem]:
+    """Tiers in which no day of this lake may rest, or of which it cannot be said which days do."""
     for _, block in _all(config):
         with suppress(ConfigError):  # one that cannot be opened at all is told of elsewhere
-            if (problem := _misplaced(config, block, lake)) is not None:
-                yield problem
+            yield from _wrong(config, block, lake)
+
+
+def _wrong(config: Config, block: OtherBlock, lake: Lake) -> Iterator[Problem]:
+    found = (_misplaced(config, block, lake), _misjudging(config, block))
+    yield from (problem for problem in found if problem is not None)
 
 
 def _misplaced(config: Config, block: OtherBlock, lake: Lake) -> Problem | None:
@@ -150,23 +148,21 @@ def _rule(config: Config, declared: Declared, now: datetime) -> Rule:
     from tailrace.lake.resting import Rule
 
     store, block = declared
-    return Rule(_tier(config, store, block), *_span(block, now), _condition(config, block))
+    where = block.args.get("where")
+    return Rule(_tier(config, store, block), *_span(block, now), None if where is None else str(where))
 
 
-def _condition(config: Config, block: OtherBlock) -> str | None:
-    """What a tier says of its days beside their age; ConfigError if it is no condition on them."""
+def _misjudging(config: Config, block: OtherBlock) -> Problem | None:
+    """What a tier says of its days beside their age, if it is no condition on them."""
     from tailrace.lake.resting import CONDITION_COLUMNS, condition
 
-    where = block.args.get("where")
-    if where is None:
-        return None
     try:
-        condition(str(where))
+        if (where := block.args.get("where")) is not None:
+            condition(str(where))
     except UsageError as error:
-        place = str(config.outline.value(block.where, "where"))
         hint = f"it may look at {', '.join(sorted(CONDITION_COLUMNS))}"
-        raise ConfigError(error.message, code="config.bad-expression", where=place, hint=hint) from None
-    return str(where)
+        return config.outline.problem(config.outline.value(block.where, "where"), error.message, "bad-expression", hint)
+    return None
 
 
 def _span(block: OtherBlock, now: datetime) -> tuple[date | None, date | None]:
