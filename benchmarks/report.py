@@ -41,11 +41,10 @@ Tailrace ÷ the other: below 1 Tailrace is ahead.
 - Addresses are drawn about as Zipf has them. They were uniformly random at first; that was changed, for all engines
   alike, after a profile had shown that writing them dominated our own time. The figures of other engines on the first
   data are not kept.
-- Compaction, formats and tables: medians of three alternating runs, with other work beside them now and then.
-- One year, what a log costs, live data and windows were measured on another day, and not all of it alone: short
-  commands of other work ran beside some of them, and a whole run of the tests may have begun while the sampler on
-  Spark was timed. Twenty windows and 10,000 windows are single runs. Commits named there may have got another name
-  since. Read these ratios with that in mind.
+- Formats, tables and what a log costs were measured on another day, with other work beside them now and then.
+- One year, compaction, live data and windows were measured on a day on which the machine was slower by a third to a
+  half, and short commands of other work ran beside some of them: read the ratios. Twenty windows and 10,000 windows
+  are single runs. Commits named there may have got another name since.
 - What an engine wrote is read back and compared with what was generated; *wrong* names the sums that differ.
 """
 

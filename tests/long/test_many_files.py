@@ -36,13 +36,12 @@ table "hits" {{
 partition "hits" "web" {{ source "file" {{ paths = ["{logs}"] }} }}
 """
 PROGRAM = """
-import os, sys
-from tailrace.cli.main import run
-try:
-    run()
-finally:
-    sys.stderr.write(str(sum(os.times()[:2])))
+import atexit, os, sys
+from tailrace.cli.main import main
+atexit.register(lambda: sys.stderr.write(str(sum(os.times()[:2]))))
+main()
 """
+"The command as it is installed, which does not end as a program of Python's does."
 
 
 @pytest.fixture(scope="module")
