@@ -242,8 +242,11 @@ def test_groups_with_nulls_and_lists_are_told_apart(query: str, spark: SparkSess
 def test_equal_ranks_are_ordered_by_id(spark: SparkSession) -> None:
     """Weights so large that ranks have few digits left."""
     call = Call(0, (("id", "id"),), "w", None, 3)
-    rows = "SELECT explode(array(5L, 3L, 9L)) AS id, 0.25D AS wrs_0_r, 1.0D AS wrs_0_w"
-    (found,) = spark.sql(f"SELECT {aggregate(call, SPARK)} AS s FROM ({rows})").collect()
+    rows = "SELECT explode(array(5L, 3L, 9L)) AS id, 0.25D AS wrs_0_o"
+    items = "named_struct('id', id, 'input_weight', 1.0D, 'r', wrs_0_o)"
+    (found,) = spark.sql(
+        f"SELECT {aggregate(call, SPARK)} AS s FROM (SELECT {items} AS wrs_0_item, * FROM ({rows}))"
+    ).collect()
     assert [one["value"]["id"] for one in found["s"]] == [3, 5, 9]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 LARGEST = 99_999
@@ -25,6 +25,8 @@ LATER = "wrs_parts"
 "Stands for partitions that are not known yet, where a query is prepared."
 PREFIX = "wrs_"
 "Of the columns that the sampler adds to its input."
+_KEPT = PREFIX + "group{}"
+"What an item calls a column of its group."
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,64 +103,109 @@ class Call:
     @property
     def numbers(self) -> tuple[str, str]:
         """The names of those: two hashes, 96 bits together."""
-        return f"{PREFIX}{self.number}_g", f"{PREFIX}{self.number}_h"
+        return self.column("g"), self.column("h")
+
+    def column(self, name: str) -> str:
+        """One that is added to the input."""
+        return f"{PREFIX}{self.number}_{name}"
 
 
 def widened(source: str, alias: str, call: Call, sampling: Sampling, dialect: Dialect) -> str:
     """The input with weight and rank of every row.
 
-    One query around the other, a column each: where a column refers to another of the same query, DuckDB puts in the
-    whole of it, and what refers to itself twice in every step grows without bound. So it does where DuckDB moves
-    filters through them, hence the rows are taken first.
+    One query around the other: where a column refers to another of the same query, DuckDB puts in the whole of it, and
+    what refers to itself twice in every step grows without bound. So it does where DuckDB moves filters through them,
+    hence the rows are taken first. Each query more has to be planned, which costs Spark as much as some ten thousand
+    rows do: there are as few as that leaves.
     """
     rows = f"{PREFIX}{call.number}_rows"
     if dialect.materialized:
         source = f"(WITH {rows} AS MATERIALIZED ({source}) SELECT * FROM {rows}) AS {alias}"
     else:
         source = f"({source}) AS {alias}"
-    for name, text in _columns(call, sampling, dialect):
-        source = f"(SELECT *, {text} AS {name} FROM {source}) AS {alias}"
+    for columns in _Widening(call, sampling, dialect).steps():
+        told = ", ".join(f"{text} AS {call.column(name)}" for name, text in columns.items())
+        source = f"(SELECT *, {told} FROM {source}) AS {alias}"
     return source
 
 
-def _columns(call: Call, sampling: Sampling, dialect: Dialect) -> list[tuple[str, str]]:
-    """What is added to the input, in order; later ones refer to earlier ones."""
-    found: list[tuple[str, str]] = []
+@dataclass(frozen=True, slots=True)
+class _Widening:
+    """What is added to the input of a call, as text by name."""
 
-    def add(name: str, text: str) -> str:
-        found.append((f"{PREFIX}{call.number}_{name}", text))
-        return found[-1][0]
+    call: Call
+    sampling: Sampling
+    dialect: Dialect
 
-    if call.groups:
-        add("g", _hashed(call.groups, "xxhash64"))
-        add("h", _hashed(call.groups, "hash"))
-    part = ""
-    if dialect.name == "spark" and call.part_id is not None and sampling.parts:
-        # Numbers are compared faster than texts.
-        part = add("p", f"xxhash64(CAST({call.part_id} AS STRING))")
-    salt = add("salt", _salt(call.part_id, sampling, dialect, part))
-    identity = call.fields[0][1]
-    whole = f"TRY_CAST({identity} AS BIGINT)"
-    hashed = dialect.hexadecimal.format(a=f"md5(CAST({identity} AS {dialect.text}))")
-    number = add("id", f"CASE WHEN {dialect.is_text.format(a=identity)} THEN {hashed} ELSE {whole} END")
-    lanes = []
-    for lane in "ab":
-        half, salted = (
-            f"({dialect.shift.format(a=one, n=32)} & {_MASK})" if lane == "a" else f"({one} & {_MASK})"
-            for one in (number, salt)
-        )  # fmt: skip
-        lanes.append(add(f"{lane}0", dialect.xor.format(a=half, b=f"CAST({salted} AS BIGINT)")))
-    for turn in range(4):
-        mixed, other = lanes[turn % 2], lanes[(turn + 1) % 2]
-        for step, (shift, factor) in enumerate(zip((16, 15), _FACTORS, strict=True)):
-            folded = dialect.xor.format(a=mixed, b=dialect.shift.format(a=mixed, n=shift))
-            mixed = add(f"m{turn}{step}", f"(({folded} * {factor}) & {_MASK})")
-        mixed = add(f"x{turn}", dialect.xor.format(a=mixed, b=dialect.shift.format(a=mixed, n=15)))
-        lanes[turn % 2] = mixed
-        lanes[(turn + 1) % 2] = add(f"y{turn}", dialect.xor.format(a=other, b=mixed))
-    high, low = lanes
-    _ranked(call, sampling, dialect, add, f"({high} * 1048576 + {dialect.shift.format(a=low, n=12)})")
-    return found
+    def steps(self) -> Iterator[dict[str, str]]:
+        """Columns that are made at once; they refer to those of earlier steps."""
+        call, sampling, dialect = self.call, self.sampling, self.dialect
+        first, part = {"id": self._id(), "given": self._given()}, ""
+        if call.groups:
+            first |= {"g": _hashed(call.groups, "xxhash64"), "h": _hashed(call.groups, "hash")}
+        if dialect is SPARK and call.part_id is not None and sampling.parts:
+            # Numbers are compared faster than texts.
+            first["p"], part = f"xxhash64(CAST({call.part_id} AS STRING))", call.column("p")
+        yield first
+        yield {"salt": _salt(call.part_id, sampling, dialect, part), "w": self._weight()}
+        yield {"a": self._half(32), "b": self._half(0)}
+        mixed, other = "a", "b"
+        for turn in range(4):
+            text = call.column(mixed)
+            for shift, factor in zip((16, 15), _FACTORS, strict=True):
+                text = f"(({self._folded(text, shift)} * {factor}) & {_MASK})"
+            yield {f"m{turn}": text}
+            last = self._folded(call.column(f"m{turn}"), 15)
+            yield {f"x{turn}": last, f"y{turn}": dialect.xor.format(a=call.column(other), b=last)}
+            mixed, other = f"y{turn}", f"x{turn}"
+        low = dialect.shift.format(a=call.column(other), n=12)
+        uniform = f"({dialect.double.format(a=f'({call.column(mixed)} * 1048576 + {low})')} + 0.5) / 4503599627370496.0"
+        yield {"r": f"({uniform}) / {call.column('w')}"}
+        if dialect is SPARK:
+            # `min_by` makes the item of every row, which costs less where it is a column than as an expression.
+            yield {"item": _item(call, dialect), "o": f"coalesce({call.column('r')}, double('NaN'))"}
+
+    def _id(self) -> str:
+        """The item as a number."""
+        identity = self.call.fields[0][1]
+        hashed = self.dialect.hexadecimal.format(a=f"md5(CAST({identity} AS {self.dialect.text}))")
+        return (
+            f"CASE WHEN {self.dialect.is_text.format(a=identity)} THEN {hashed} ELSE TRY_CAST({identity} AS BIGINT) END"
+        )
+
+    def _half(self, shift: int) -> str:
+        """32 bits of that number, with as many of the salt."""
+        number, salt = self.call.column("id"), self.call.column("salt")
+        if shift:
+            number, salt = (self.dialect.shift.format(a=one, n=shift) for one in (number, salt))
+        return self.dialect.xor.format(a=f"({number} & {_MASK})", b=f"CAST(({salt} & {_MASK}) AS BIGINT)")
+
+    def _folded(self, text: str, shift: int) -> str:
+        return self.dialect.xor.format(a=text, b=self.dialect.shift.format(a=text, n=shift))
+
+    def _given(self) -> str:
+        one = self.dialect.double.format(a="1")
+        return one if self.sampling.uniform else f"TRY_CAST({self.call.weight} AS DOUBLE)"
+
+    def _weight(self) -> str:
+        """What is given, where it is a weight."""
+        given, one = self.call.column("given"), self.dialect.double.format(a="1")
+        otherwise = (
+            f"CASE WHEN {given} IS NULL THEN {one} ELSE wrs_invalid({given}) END" if self.sampling.counted else one
+        )
+        if self.sampling.invalid_weight == "drop":
+            otherwise = "NULL"
+        elif self.sampling.invalid_weight == "fail":
+            message = f"a weight of weighted_reservoir_sample is not finite and positive: {self.call.weight}"
+            failed = self.dialect.fail.format(message=message.replace("'", "''"))
+            otherwise = f"CASE WHEN {given} IS NULL THEN {one} ELSE CAST({failed} AS DOUBLE) END"
+        return f"CASE WHEN ({given} > 0 AND {given} < {self.dialect.infinity}) THEN {given} ELSE {otherwise} END"
+
+
+def _item(call: Call, dialect: Dialect) -> str:
+    """What is kept of a row that may be drawn."""
+    groups = [(_KEPT.format(place), name) for place, name in enumerate(call.groups)]
+    return dialect.struct([*call.fields, ("input_weight", call.column("w")), ("r", call.column("r")), *groups])
 
 
 def _hashed(groups: tuple[str, ...], function: str) -> str:
@@ -179,7 +226,9 @@ def _salt(part_id: str | None, sampling: Sampling, dialect: Dialect, number: str
     part = f"CAST({part_id} AS {dialect.text})"
     made = dialect.salt.format(a=f"md5(concat('{sampling.seed}', '|', coalesce({part}, '')))")
     known = known_salts(sampling.seed, sampling.parts, dialect, "xxhash64('{}')" if number else "'{}'")
-    return f"CASE {number or part} {known} ELSE {made} END" if known else made
+    found = f"CASE {number or part} {known} ELSE {made} END" if known else made
+    # Never null; where Spark knows it asks it of no number that is made with it.
+    return f"coalesce({found}, 0)" if dialect.name == "spark" else found
 
 
 def known_salts(seed: int, parts: Iterable[str], dialect: Dialect, named: str = "'{}'") -> str:
@@ -193,29 +242,10 @@ def _literal(seed: int, part_id: str, dialect: Dialect) -> str:
     return f"CAST('{int.from_bytes(digest[:8], 'big', signed=dialect.signed)}' AS {dialect.bits})"
 
 
-def _ranked(call: Call, sampling: Sampling, dialect: Dialect, add: Callable[[str, str], str], bits: str) -> None:
-    """Weight and rank."""
-    uniform = f"({dialect.double.format(a=bits)} + 0.5) / 4503599627370496.0"
-    one = dialect.double.format(a="1")
-    given = one if sampling.uniform else add("given", f"TRY_CAST({call.weight} AS DOUBLE)")
-    valid = f"({given} > 0 AND {given} < {dialect.infinity})"
-    otherwise = f"CASE WHEN {given} IS NULL THEN {one} ELSE wrs_invalid({given}) END" if sampling.counted else one
-    if sampling.invalid_weight == "drop":
-        otherwise = "NULL"
-    elif sampling.invalid_weight == "fail":
-        message = f"a weight of weighted_reservoir_sample is not finite and positive: {call.weight}"
-        failed = dialect.fail.format(message=message.replace("'", "''"))
-        otherwise = f"CASE WHEN {given} IS NULL THEN {one} ELSE CAST({failed} AS DOUBLE) END"
-    weight = add("w", f"CASE WHEN {valid} THEN {given} ELSE {otherwise} END")
-    add("r", f"({uniform}) / {weight}")
-
-
 def aggregate(call: Call, dialect: Dialect, over: str = "") -> str:
     """A list of the items that were drawn, with what each stands for."""
-    at = f"{PREFIX}{call.number}_"
-    item = dialect.struct([*call.fields, ("input_weight", f"{at}w"), ("r", f"{at}r")])
     names = [name for name, _ in call.fields]
-    drawn = (_least_on_spark if dialect.name == "spark" else _least)(call, item, names[0], over)
+    drawn = (_least_on_spark if dialect.name == "spark" else _least)(call, names[0], over)
     tau, one = ("get(a, {k}).r" if dialect.name == "spark" else "a[{k1}].r"), dialect.double.format(a="1")
     tau = tau.format(k=call.size, k1=call.size + 1)
     adjusted = f"greatest(x.input_weight, {one} / {tau})"
@@ -231,22 +261,33 @@ def aggregate(call: Call, dialect: Dialect, over: str = "") -> str:
     return f"list_transform([{drawn}], {inner})[1]"
 
 
-def _least(call: Call, item: str, identity: str, over: str) -> str:
+def _least(call: Call, identity: str, over: str) -> str:
     """The items with the smallest ranks, in order; of equal ranks the smallest id comes first."""
-    rank = f"{PREFIX}{call.number}_r"
+    rank = call.column("r")
     order = DUCKDB.struct([("r", rank), (identity, call.fields[0][1])])
     # An item whose rank is null is none: weights that are dropped have such ranks.
-    return f"min_by({item}, CASE WHEN {rank} IS NOT NULL THEN {order} END, {call.size + 1}){over}"
+    return f"min_by({_item(call, DUCKDB)}, CASE WHEN {rank} IS NOT NULL THEN {order} END, {call.size + 1}){over}"
 
 
-def _least_on_spark(call: Call, item: str, identity: str, over: str) -> str:
+def _least_on_spark(call: Call, identity: str, over: str) -> str:
     """The same. Spark compares numbers much faster than structs, so that equal ranks are put in order afterwards.
 
     `min_by` alone makes Spark sort all rows by group. A list beside it, which is always empty, makes it look up the
     group of a row by hash instead.
     """
-    drawn = f"min_by({item}, {PREFIX}{call.number}_r, {call.size + 1}){over}"
-    unsorted = f"if(size(collect_list(CAST(NULL AS INT)){over}) = 0, {drawn}, NULL)"
+    drawn = _drawn_on_spark(call, over)
+    are_some = f"size(collect_list(CAST(NULL AS INT)){over}) = 0 AND element_at({drawn}, 1).r IS NOT NULL"
+    unsorted = f"if({are_some}, filter({drawn}, x -> x.r IS NOT NULL), NULL)"
     ranks = "WHEN p.r < q.r THEN -1 WHEN p.r > q.r THEN 1"
     ids = f"WHEN p.{identity} < q.{identity} THEN -1 WHEN p.{identity} > q.{identity} THEN 1"
     return f"array_sort({unsorted}, (p, q) -> CASE {ranks} {ids} ELSE 0 END)"
+
+
+def group_value(call: Call, place: int) -> str:
+    """A column of the group on Spark: the first item has it. To keep the first of a text costs a copy for every row."""
+    return f"element_at({_drawn_on_spark(call)}, 1).{_KEPT.format(place)}"
+
+
+def _drawn_on_spark(call: Call, over: str = "") -> str:
+    """Items with the smallest ranks; behind all others come those that are none, so that no group is without one."""
+    return f"min_by({call.column('item')}, {call.column('o')}, {call.size + 1}){over}"

@@ -20,6 +20,7 @@ from tailrace.windows.sampling import (
     Dialect,
     Sampling,
     aggregate,
+    group_value,
     known_salts,
     widened,
 )
@@ -30,7 +31,7 @@ DIALECTS = {"duckdb": DUCKDB, "spark": SPARK}
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _HINT = "weighted_reservoir_sample(STRUCT(id, weight), 100), with _part_id in GROUP BY or STRUCT(id, _part_id, weight)"
 _TOKEN = "wrs_call_{}"
-_TOKENS = re.compile(r"\bwrs_call_\d+(?:_input)?\b")
+_TOKENS = re.compile(r"\bwrs_call_\d+(?:_input|_group_\d+)?\b")
 _NAMES_OF_NANOS = {"TO_TIMESTAMP_NANOS"}
 
 
@@ -188,7 +189,7 @@ def _sampled(tree: exp.Query, dialect: Dialect, sampling: Sampling, of_partition
         call = _call(number, node, select, window, dialect)
         if dialect is SPARK and window is None and (names := _grouped(select, node)):
             call = replace(call, groups=tuple(_text(name, dialect) for name in names))
-            _group_by_numbers(select, names, call.numbers)
+            yield from _group_by_numbers(select, names, call)
         if call.part_id is None and of_partitions:
             raise _refused(f"{SAMPLER} has to know {PART_ID}: ids are unique within it only", f"write {_HINT}")
         source, widened_source = select.args["from_"].this, _TOKEN.format(f"{number}_input")
@@ -241,11 +242,14 @@ def _grouped(select: exp.Select, sampler: exp.Expression) -> list[exp.Column]:
     return names if plain else []
 
 
-def _group_by_numbers(select: exp.Select, names: list[exp.Column], numbers: Iterable[str]) -> None:
+def _group_by_numbers(select: exp.Select, names: list[exp.Column], call: Call) -> Iterator[tuple[str, str]]:
     for one in select.expressions:
         if (column := one.unalias()) in names:
-            one.replace(exp.alias_(exp.First(this=column.copy()), one.alias_or_name, quoted=True))
-    select.args["group"].set("expressions", [exp.column(number) for number in numbers])
+            place = names.index(column)
+            token = _TOKEN.format(f"{call.number}_group_{place}")
+            one.replace(exp.alias_(exp.column(token), one.alias_or_name, quoted=True))
+            yield token, group_value(call, place)
+    select.args["group"].set("expressions", [exp.column(number) for number in call.numbers])
 
 
 def _over(window: exp.Window | None, dialect: Dialect) -> str:
