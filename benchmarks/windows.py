@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("parts", nargs="+", choices=("data", "single", "batch", "tiny", "sampling", "codecs"))
     parser.add_argument("--logs", type=int, default=10_000_000)
     parser.add_argument("--tiny", type=int, default=10_000)
-    parser.add_argument("--rows", type=int, default=5_000_000, help="of `sampling`")
+    parser.add_argument("--rows", type=int, default=10_000_000, help="of `sampling`")
     parser.add_argument("--at", type=Path, default=Path("/tmp/tailrace-windows"))
     options = parser.parse_args()
     for part in options.parts:
