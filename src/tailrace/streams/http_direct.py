@@ -13,6 +13,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from tailrace.streams.http_calls import Answer, Handle
+from tailrace.streams.http_parsing import Parser
 
 _FAILED = Answer(500, b"Internal Server Error", {"Connection": "close"}, "text/plain; charset=utf-8")
 _log = logging.getLogger("uvicorn.error")
@@ -50,6 +51,11 @@ class DirectProtocol(HttpToolsProtocol):
     _taker: Handle | None = None
     "Of a request whose head has come, and whose end may still come in this read."
     _pieces: list[bytes]
+    parser: Parser  # type: ignore[assignment]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.parser = Parser(self)
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
@@ -57,6 +63,8 @@ class DirectProtocol(HttpToolsProtocol):
             self._go_on()
 
     def on_headers_complete(self) -> None:
+        if self.parser.offers_another():
+            return
         self._taker = self.takers.get(self.url) if self._is_plain() else None
         if self._taker is None:
             super().on_headers_complete()
@@ -65,11 +73,10 @@ class DirectProtocol(HttpToolsProtocol):
 
     def _is_plain(self) -> bool:
         """Nothing is to be told or waited for before it is answered."""
-        parser = self.parser
         idle = self.cycle is None or self.cycle.response_complete
         room = self.limit_concurrency is None or max(len(self.connections), len(self.tasks)) < self.limit_concurrency
-        plain = not self.expect_100_continue and not parser.should_upgrade() and parser.get_http_version() == "1.1"
-        return idle and room and plain and parser.get_method() == b"POST" and not self.flow.write_paused
+        plain = not self.expect_100_continue and self.parser.get_http_version() == "1.1"
+        return idle and room and plain and self.parser.get_method() == b"POST" and not self.flow.write_paused
 
     def on_body(self, body: bytes) -> None:
         if self._taker is None:
@@ -78,6 +85,8 @@ class DirectProtocol(HttpToolsProtocol):
             self._pieces.append(body)
 
     def on_message_complete(self) -> None:
+        if self.parser.offers_another():
+            return
         take, self._taker = self._taker, None
         if take is None:
             super().on_message_complete()
