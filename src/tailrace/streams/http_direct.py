@@ -19,6 +19,16 @@ _FAILED = Answer(500, b"Internal Server Error", {"Connection": "close"}, "text/p
 _log = logging.getLogger("uvicorn.error")
 
 
+class _Nowhere(list[tuple[bytes, bytes]]):
+    """Where fields behind a body go: whose request it is, and how its body is to be read, was said before it."""
+
+    def append(self, header: tuple[bytes, bytes]) -> None:
+        """Forgets it."""
+
+
+NOWHERE = _Nowhere()
+
+
 class Whole:
     """A request that is all there. To uvicorn it is what its connection is busy with."""
 
@@ -51,6 +61,10 @@ class DirectProtocol(HttpToolsProtocol):
     _taker: Handle | None = None
     "Of a request whose head has come, and whose end may still come in this read."
     _pieces: list[bytes]
+    _given: list[tuple[bytes, bytes]]
+    "The headers of its head."
+    silent = 0
+    "Bytes of reads since the last that held some of a body, or the end of a head or message."
     parser: Parser  # type: ignore[assignment]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -59,12 +73,16 @@ class DirectProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
+        self.silent = 0 if self.silent < 0 else self.silent + len(data)
         if self._taker is not None:
             self._go_on()
 
     def on_headers_complete(self) -> None:
         if self.parser.offers_another():
             return
+        self.silent = -1
+        self._given = self.headers
+        self.headers = NOWHERE
         self._taker = self.takers.get(self.url) if self._is_plain() else None
         if self._taker is None:
             super().on_headers_complete()
@@ -79,6 +97,7 @@ class DirectProtocol(HttpToolsProtocol):
         return idle and room and plain and self.parser.get_method() == b"POST" and not self.flow.write_paused
 
     def on_body(self, body: bytes) -> None:
+        self.silent = -1
         if self._taker is None:
             super().on_body(body)
         else:
@@ -87,6 +106,7 @@ class DirectProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         if self.parser.offers_another():
             return
+        self.silent = -1
         take, self._taker = self._taker, None
         if take is None:
             super().on_message_complete()
@@ -94,7 +114,7 @@ class DirectProtocol(HttpToolsProtocol):
         pieces = self._pieces
         body = pieces[0] if len(pieces) == 1 else b"".join(pieces)
         peer = self.client[0] if self.client else ""
-        call: Any = Whole(self.headers, body, peer, self.parser.should_keep_alive())
+        call: Any = Whole(self._given, body, peer, self.parser.should_keep_alive())
         self.cycle = call
         task = self.loop.create_task(self._answered(take, call))
         task.add_done_callback(self.tasks.discard)

@@ -85,6 +85,8 @@ class BoundedProtocol(DirectProtocol):
             self._head += len(data)
             if self._head > MAX_HEAD:
                 self._refuse(b"431 Request Header Fields Too Large")
+        elif self.silent > MAX_HEAD:  # fields behind a body, or what stands beside the sizes of its chunks
+            self._refuse(b"431 Request Header Fields Too Large")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
