@@ -10,10 +10,9 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-
 from tailrace.streams.http_calls import Answer, Handle
 from tailrace.streams.http_parsing import Parser
+from tailrace.streams.http_turns import OrderedProtocol
 
 _FAILED = Answer(500, b"Internal Server Error", {"Connection": "close"}, "text/plain; charset=utf-8")
 _log = logging.getLogger("uvicorn.error")
@@ -35,6 +34,7 @@ class Whole:
     token = ""
     disconnected = False
     response_complete = False
+    more_body = False
 
     def __init__(self, given: list[tuple[bytes, bytes]], body: bytes, peer: str, keep_alive: bool) -> None:
         # Backwards, so that of several with one name the first is left.
@@ -54,7 +54,7 @@ class Whole:
         yield self.whole
 
 
-class DirectProtocol(HttpToolsProtocol):
+class DirectProtocol(OrderedProtocol):
     """Looks for requests to `takers` that come to their end in the read in which they began."""
 
     takers: Mapping[bytes, Handle] = {}

@@ -113,6 +113,9 @@ class BoundedProtocol(DirectProtocol):
 
     def _refuse(self, status: bytes) -> None:
         self._head_came()
+        self.after_answers(lambda: self._refused(status))
+
+    def _refused(self, status: bytes) -> None:
         if not self.transport.is_closing():
             self.transport.write(_ANSWER % status)
             self.transport.close()

@@ -1,0 +1,75 @@
+"""What ends a connection waits for the answers to the requests before it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from liveserver import EVENT, Served, serving
+from rawhttp import request
+
+from tailrace.streams.intake import Intake
+
+CHUNKED = request(b"", "Transfer-Encoding: chunked").replace(b"Content-Length: 0\r\n", b"")
+
+
+@pytest.fixture
+def served(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
+    """Its disk is slow."""
+    real = Intake.accept
+
+    async def slow(self: Intake, record: Any) -> None:
+        await asyncio.sleep(0.1)
+        await real(self, record)
+
+    monkeypatch.setattr(Intake, "accept", slow)
+    with serving(tmp_path) as found:
+        yield found
+
+
+def statuses(served: Served, sent: bytes, ends: bool = False) -> list[bytes]:
+    """Of all answers until the connection is closed."""
+    with socket.create_connection(served.place("http.h"), timeout=10) as client:
+        client.sendall(sent)
+        if ends:
+            client.shutdown(socket.SHUT_WR)
+        found = b""
+        while more := client.recv(65536):
+            found += more
+    return re.findall(rb"HTTP/1.1 (\d+)", found)
+
+
+def chunked(body: bytes) -> bytes:
+    return CHUNKED + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+
+
+@pytest.mark.parametrize("last", [
+    b"GARBAGE\r\n\r\n",
+    request(EVENT, "Content-Length: 3"),
+    CHUNKED + b"5\r\nhello\r\nno size",
+    request(b"")[:-2] + b"X: " + b"y" * 40_000,
+], ids=["nonsense", "two ends", "broken body", "large head"])  # fmt: skip
+def test_what_is_no_request_is_refused_behind_the_answers_before_it(last: bytes, served: Served) -> None:
+    before = [request(EVENT), chunked(EVENT), request(EVENT)]
+    for count in range(4):
+        told = statuses(served, b"".join(before[:count]) + last)
+        assert told == [b"202"] * count + [b"431" if b"yyy" in last else b"400"]
+    assert len(served.rows("events")) == 6
+
+
+def test_a_client_that_sends_no_more_gets_its_answers(served: Served) -> None:
+    several = request(EVENT) + chunked(EVENT) + request(EVENT)
+    for sent, count in ((request(EVENT), 1), (chunked(EVENT), 1), (several, 3)):
+        assert statuses(served, sent, ends=True) == [b"202"] * count
+    assert len(served.rows("events")) == 5
+
+
+def test_a_request_that_was_cut_off_is_not_stored(served: Served) -> None:
+    for cut in (request(EVENT)[:-1], chunked(EVENT)[:-1], request(EVENT)[:30]):
+        assert statuses(served, cut, ends=True) == []
+        assert statuses(served, request(EVENT) + chunked(EVENT) + cut, ends=True) == [b"202"] * 2
+    assert len(served.rows("events")) == 6
