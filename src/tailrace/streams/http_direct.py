@@ -133,6 +133,7 @@ class DirectProtocol(OrderedProtocol):
         try:
             found = await take(call)
         except asyncio.CancelledError:
+            self.transport.close()  # nobody else would, and its client would wait
             raise
         except Exception as error:
             _log.error("Exception in a listener", exc_info=error)

@@ -43,7 +43,7 @@ class JoinedWrites:
 
     def _send(self) -> None:
         parts, self._parts = self._parts, []
-        if parts:
+        if parts and not self._transport.is_closing():  # the client may be gone by now, which uvloop takes for an error
             self._transport.write(b"".join(parts))
 
 

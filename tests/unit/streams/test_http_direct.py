@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -108,10 +109,45 @@ def test_a_failure_is_told_and_ends_the_connection(served: Served, monkeypatch: 
     assert served.post("/v1/events", EVENT)[0] == 202
 
 
+def test_what_is_given_up_at_the_end_ends_its_connection(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def given_up(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(Intake, "accept", given_up)
+    assert answers(served, request(EVENT)) == b""
+
+
+def test_an_answer_to_nobody_is_not_written() -> None:
+    """uvloop raises for it."""
+    from tailrace.streams.http_server import JoinedWrites
+
+    class Gone:
+        closed = False
+        written = b""
+
+        def is_closing(self) -> bool:
+            return self.closed
+
+        def write(self, data: bytes) -> None:
+            assert not self.closed
+            self.written += data
+
+    later: list[Any] = []
+    loop: Any = type("Loop", (), {"call_soon": staticmethod(later.append)})()
+    transport: Any = Gone()
+    writes = JoinedWrites(transport, loop)
+    for piece in (b"one", b" and two"):
+        writes.write(piece)
+    later.pop()()
+    assert transport.written == b"one and two"
+    writes.write(b"three")
+    transport.closed = True
+    later.pop()()
+    assert transport.written == b"one and two"
+
+
 def test_what_is_under_way_is_answered_at_the_end(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """And the connection ends with it."""
-    import asyncio
-
     real = Intake.accept
     begun = False
 
