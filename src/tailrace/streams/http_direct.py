@@ -63,6 +63,8 @@ class DirectProtocol(OrderedProtocol):
     _pieces: list[bytes]
     _given: list[tuple[bytes, bytes]]
     "The headers of its head."
+    ended = False
+    "Did a request come to its end in this read?"
     silent = 0
     "Bytes of reads since the last that held some of a body, or the end of a head or message."
     parser: Parser  # type: ignore[assignment]
@@ -72,6 +74,7 @@ class DirectProtocol(OrderedProtocol):
         self.parser = Parser(self)
 
     def data_received(self, data: bytes) -> None:
+        self.ended = False
         super().data_received(data)
         self.silent = 0 if self.silent < 0 else self.silent + len(data)
         if self._taker is not None:
@@ -106,7 +109,7 @@ class DirectProtocol(OrderedProtocol):
     def on_message_complete(self) -> None:
         if self.parser.offers_another():
             return
-        self.silent = -1
+        self.silent, self.ended = -1, True
         take, self._taker = self._taker, None
         if take is None:
             super().on_message_complete()

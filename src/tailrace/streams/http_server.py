@@ -82,7 +82,7 @@ class BoundedProtocol(DirectProtocol):
         if self._awaited:  # most heads come in one piece, and need no clock
             if self._deadline is None:
                 self._await_head()
-            self._head += len(data)
+            self._head += 0 if self.ended else len(data)  # most of a read is of the requests before, if there are any
             if self._head > MAX_HEAD:
                 self._refuse(b"431 Request Header Fields Too Large")
         elif self.silent > MAX_HEAD:  # fields behind a body, or what stands beside the sizes of its chunks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,10 +32,12 @@ def served(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
         yield found
 
 
-def statuses(served: Served, sent: bytes, ends: bool = False) -> list[bytes]:
+def statuses(served: Served, *pieces: bytes, ends: bool = False) -> list[bytes]:
     """Of all answers until the connection is closed."""
     with socket.create_connection(served.place("http.h"), timeout=10) as client:
-        client.sendall(sent)
+        for piece in pieces:
+            client.sendall(piece)
+            time.sleep(0.02)
         if ends:
             client.shutdown(socket.SHUT_WR)
         found = b""
@@ -51,14 +54,24 @@ def chunked(body: bytes) -> bytes:
     b"GARBAGE\r\n\r\n",
     request(EVENT, "Content-Length: 3"),
     CHUNKED + b"5\r\nhello\r\nno size",
-    request(b"")[:-2] + b"X: " + b"y" * 40_000,
+    request(b"")[:-2] + b"X: ",
 ], ids=["nonsense", "two ends", "broken body", "large head"])  # fmt: skip
 def test_what_is_no_request_is_refused_behind_the_answers_before_it(last: bytes, served: Served) -> None:
     before = [request(EVENT), chunked(EVENT), request(EVENT)]
     for count in range(4):
-        told = statuses(served, b"".join(before[:count]) + last)
-        assert told == [b"202"] * count + [b"431" if b"yyy" in last else b"400"]
+        large = b"y" * 40_000 if last.endswith(b"X: ") else b""
+        told = statuses(served, b"".join(before[:count]) + last, large)
+        assert told == [b"202"] * count + [b"431" if large else b"400"]
     assert len(served.rows("events")) == 6
+
+
+def test_many_requests_in_a_read_are_no_large_head(tmp_path: Any) -> None:
+    """Wherever among them a read ends: they are more than a head may be."""
+    several = 4 * request(EVENT) + chunked(EVENT) + request(b"", path="/health").replace(b"POST", b"GET")
+    with serving(tmp_path) as served:
+        told = statuses(served, 1000 * several, ends=True)
+        assert told == 1000 * [*[b"202"] * 5, b"200"]
+        assert len(served.rows("events")) == 5000
 
 
 def test_a_client_that_sends_no_more_gets_its_answers(served: Served) -> None:
