@@ -11,7 +11,14 @@ from tailrace.core.errors import ConfigError
 
 _HEX = frozenset("0123456789abcdefABCDEF")
 _SIZE = 32
+_SCHEME = "bearer "
 WORKSPACES = 1 << 32
+
+
+def key_in(given: str) -> str:
+    """A key, with or without the name of its scheme, which may be written in letters of any size."""
+    given = given.strip()
+    return given[len(_SCHEME) :].lstrip() if given[: len(_SCHEME)].lower() == _SCHEME else given
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 
 from tailrace.streams import records
-from tailrace.streams.api_keys import Tenant
+from tailrace.streams.api_keys import Tenant, key_in
 from tailrace.streams.intake import Intake, now
 from tailrace.streams.rates import Rates
 from tailrace.streams.records import Record, address
@@ -82,8 +82,7 @@ class GrpcListener:
 
 
 def _key(metadata: dict[str, Any]) -> str:
-    given = str(metadata.get("authorization") or metadata.get("x-api-key") or "")
-    return given.removeprefix("Bearer ").strip()
+    return key_in(str(metadata.get("authorization") or metadata.get("x-api-key") or ""))
 
 
 def _refusal(metadata: dict[str, Any]) -> str:

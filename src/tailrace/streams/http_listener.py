@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tailrace.streams import records
-from tailrace.streams.api_keys import Tenant
+from tailrace.streams.api_keys import Tenant, key_in
 from tailrace.streams.flat_batches import SCHEMAS, Wrappers
 from tailrace.streams.flat_wire import Wire
 from tailrace.streams.http_calls import Answer, Call, Handle, answer
@@ -151,7 +151,7 @@ class HttpListener:
         if self.intake.full:
             raise SpoolFull("the spool is full")
         given = request.headers.get("authorization") or request.headers.get("x-api-key")
-        text = (given or request.token).removeprefix("Bearer ").strip()
+        text = key_in(given or request.token)
         assert self.keys is not None
         tenant = self.intake.tenant_of_text(self.keys, text)
         self.limit(request, tenant)

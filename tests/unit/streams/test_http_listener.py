@@ -23,6 +23,13 @@ def served(tmp_path):
         yield found
 
 
+@pytest.mark.parametrize("given", ["Bearer %s", "bearer %s", "BEARER   %s ", "%s"])
+def test_the_scheme_of_a_key_is_written_as_one_likes(given, tmp_path):
+    with serving(tmp_path) as served:
+        assert served.post("/v1/events", EVENT, Authorization=given % KEY)[0] == 202
+        assert served.post("/v1/events", EVENT, Authorization=given % "")[0] == 401
+
+
 def test_lines_are_kept_under_the_key_s_workspace(served):
     status, told = served.post("/v1/events", b"\n".join([EVENT] * 3))
     assert (status, told["accepted"]) == (202, 3)
@@ -229,6 +236,9 @@ def test_head_and_body_of_an_answer_leave_in_one_piece():
 
         def write(self, data: bytes) -> None:
             self.sent.append(data)
+
+        def is_closing(self) -> bool:
+            return b"closed" in self.sent
 
         def close(self) -> None:
             self.sent.append(b"closed")

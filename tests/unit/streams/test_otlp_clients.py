@@ -54,6 +54,7 @@ def test_logs_over_grpc(tmp_path: Path) -> None:
 
 def test_who_sends_no_key_over_grpc_is_told_where_it_goes(tmp_path: Path) -> None:
     with serving(tmp_path, CONFIG, http=f'api_keys_file = "{tmp_path}/keys"') as served:
+        assert called(served, request("m"), authorization=f"bearer  {KEY}") == b""
         with pytest.raises(grpc.RpcError) as refused:
             called(served, b"")
         assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
