@@ -28,6 +28,7 @@ def examined(context: Context, *, far: bool = False) -> Examined:
     `far`: a lake in an object store is asked, too, for the types of its columns.
     """
     from tailrace.cli.against_lake import other_types, tiers_gone_wrong
+    from tailrace.cli.configured_windows import wrong_windows
     from tailrace.cli.settings import load_config
     from tailrace.config import ConfigErrors
     from tailrace.core import ConfigError
@@ -44,5 +45,6 @@ def examined(context: Context, *, far: bool = False) -> Examined:
         return Examined(None, ConfigErrors((*error.errors, *more)).errors, readable.warnings)
     except ConfigError as error:
         return Examined(None, (error,), ())
-    problems = sorted((*check(config), *tiers_gone_wrong(context, config)), key=lambda problem: problem.place)
+    found = (*check(config), *tiers_gone_wrong(context, config), *wrong_windows(config))
+    problems = sorted(found, key=lambda problem: problem.place)
     return Examined(config, tuple(problems), (*config.warnings, *other_types(context, config, far=far)))

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from tailrace.cli.lazy_session import SessionOnDemand
     from tailrace.cli.listing import Row
     from tailrace.cli.metrics import Metrics
-    from tailrace.config.model import ConnectionSpec
     from tailrace.windows.run import Places
     from tailrace.windows.spec import WindowSpec
     from tailrace.windows.state import Done, Segment
@@ -159,31 +158,24 @@ def show_status(context: Context, names: tuple[str, ...], output: str) -> None:
 
 
 def _specs(context: Context, names: tuple[str, ...], *, required: bool = True) -> list[tuple[WindowSpec, Places]]:
+    from tailrace.cli.configured_windows import spec_of, windows
     from tailrace.cli.matching import listed
     from tailrace.cli.settings import load_config, open_lake
-    from tailrace.config import Reference
     from tailrace.core.errors import ConfigError
     from tailrace.lake.place import LocalPlace
     from tailrace.windows.run import Places
-    from tailrace.windows.spec import read_spec
 
     config = load_config(context)
-    known = {block.name: block for block in config.of("window") if block.args.get("enabled", True)}
+    known = windows(config)
     if not known and required:
         hint = "see `tailrace window run --help` and docs/config/window.md"
         raise ConfigError("no window is configured", code="window.none", hint=hint)
-
-    def connected(named: object) -> ConnectionSpec | None:
-        if not isinstance(named, Reference):
-            return None
-        return next(each for each in config.connections if (each.type, each.name) == named.path[1:])
-
     root = open_lake(context, config).meta_root
     found = []
     for name in listed("window", names, known):
         given = known[name].args.get("state_dir")
         state = str(Path(str(given)).expanduser().absolute()) if given else str(root / "windows" / name)
-        found.append((read_spec(known[name], connected), Places(LocalPlace(state))))
+        found.append((spec_of(config, known[name]), Places(LocalPlace(state))))
     return found
 
 

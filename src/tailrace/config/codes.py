@@ -60,6 +60,7 @@ CODES = {
     "config.unknown-column": "There is no such column.",
     "config.type-change": "A column is stored in another type than is declared (a warning; `collect` refuses it).",
     "config.bad-expression": "A filter or transform is no SQL expression over one row.",
+    "config.bad-query": "The SQL of a window cannot be read.",
     "config.format": "A format is of a dialect that does not exist.",
     "config.grok": "A grok pattern cannot be read.",
     "config.unknown-grok-pattern": "A grok pattern refers to one that does not exist.",

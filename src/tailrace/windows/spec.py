@@ -100,7 +100,9 @@ def read_spec(block: OtherBlock, connected: Connected = lambda _: None) -> Windo
     where, most = str(block.where), performance["max_concurrent_windows"]
     if not output["path"]:
         hint = 'write output { path = "/data/out" }'
-        raise ConfigError("a window needs a place for its results", code="window.missing", where=where, hint=hint)
+        raise ConfigError(
+            "a window needs a place for its results", code="config.missing-attribute", where=where, hint=hint
+        )
     waits = sum((duration(str(told[name])) for name in _WAITS), timedelta())
     base = place_at(str(told["base_uri"]), connected(told["connection"]), where)
     out = place_at(str(output["path"]), connected(output["connection"]), where)

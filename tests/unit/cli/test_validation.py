@@ -160,3 +160,32 @@ def test_a_tier_where_no_day_may_rest(tmp_path: Path, path: str, tier: str, mess
     ((problem, said, is_placed),) = found
     assert (code, problem, is_placed) == (3, "config.contradiction", True)
     assert said.startswith(message)
+
+
+WINDOW = """window "w" {{
+  base_uri = "{base}"
+  query    = "{query}"
+  output {{ {output} }}
+}}
+"""
+PLACE = 'path = "/data/out"'
+
+
+@pytest.mark.parametrize(
+    ("base", "query", "output", "code", "line"),
+    [
+        ("/data/otap", "select * frm logs", PLACE, "config.bad-query", 3),
+        ("/data/otap", "select {{nothing}} from logs", PLACE, "config.bad-query", 3),
+        ("/data/otap", "select 1; select 2", PLACE, "config.bad-query", 3),
+        ("data/otap", "select * from logs", PLACE, "config.bad-path", 1),
+        ("/data/otap", "select * from logs", "", "config.missing-attribute", 1),
+        ("/data/otap", "select * from logs where time_unix_nano >= {{window_start_ns}}", PLACE, None, 0),
+    ],
+)
+def test_a_window_that_cannot_run(
+    tmp_path: Path, base: str, query: str, output: str, code: str | None, line: int
+) -> None:
+    ended, validated = told(tmp_path, WINDOW.format(base=base, query=query, output=output), "config", "validate")
+    assert isinstance(validated, dict)
+    assert [(e["code"], e["line"]) for e in validated["errors"]] == ([(code, line)] if code else [])
+    assert ended == (3 if code else 0)
