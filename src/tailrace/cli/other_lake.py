@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tailrace.cli.completing import names_of
+from tailrace.cli.layers import DEFAULT_WORKSPACE
 from tailrace.cli.options import Context
 from tailrace.core.errors import UsageError
 
@@ -47,11 +49,29 @@ def lake_at(context: Context, config: Config, address: str, connection: str | No
     own = open_lake(context, config)
     place = place_at(address, _connection(config, connection))
     # Days of it may rest in a tier that is in the configuration: with that they can be read.
-    found = Lake(context.home_path, context.workspace_name, place, tiers=own.tiers)
+    of_home = _of_home(Path(place.uri)) if place.is_local else None
+    if of_home is not None:
+        found = Lake(*of_home, tiers=own.tiers)
+    else:
+        found = Lake(context.home_path, context.workspace_name, place, tiers=own.tiers)
     if found.data_root.uri == own.data_root.uri:
         hint = "name the lake that is not the workspace's own"
         raise UsageError("that is the lake of the workspace itself", code="usage.same-lake", where=address, hint=hint)
     return found
+
+
+def _of_home(directory: Path) -> tuple[Path, str] | None:
+    """Home and workspace, where a directory is a home or one of its lakes: those lie deeper than a `path` has them."""
+    if _has_tables(directory / "data"):
+        return None
+    if directory.parent.name == "data" and _has_tables(directory):
+        return directory.parent.parent, directory.name
+    is_home = (directory / "config").is_dir() or _has_tables(directory / "data" / DEFAULT_WORKSPACE)
+    return (directory, DEFAULT_WORKSPACE) if is_home else None
+
+
+def _has_tables(directory: Path) -> bool:
+    return next(directory.glob("tp_table=*/"), None) is not None
 
 
 def _workspace(context: Context, config: Config, name: str, connection: str | None) -> Lake:
