@@ -9,7 +9,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
-from tailrace.core.errors import LakeError, TailraceError, one_line
+from tailrace.core.errors import LakeError, TailraceError, UsageError, one_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -153,7 +153,12 @@ class Handing:
         from tailrace.lake.extents import partition_extents
         from tailrace.lake.snapshot import snapshot, snapshot_at, tables
 
-        for table in tables(self.source):
+        stored = tables(self.source)
+        if not stored:
+            hint = "check where it lies: a lake is the directory, or prefix, that has `data` in it"
+            where = self.source.data_root.uri
+            raise UsageError("the lake holds no table", code="usage.empty-lake", where=where, hint=hint)
+        for table in stored:
             at = self.wanted.at
             seen = snapshot(self.source, table) if at is None else snapshot_at(self.source, table, at)
             if seen is not None:

@@ -60,6 +60,12 @@ def lake_at(context: Context, config: Config, address: str, connection: str | No
     return found
 
 
+def note_empty(context: Context, lake: Lake) -> None:
+    """Beside an empty list of what another lake holds: the address may be wrong."""
+    if not context.quiet:
+        click.echo(f"the lake in {lake.data_root.uri} holds no table", err=True)
+
+
 def _of_home(directory: Path) -> tuple[Path, str] | None:
     """Home and workspace, where a directory is a home or one of its lakes: those lie deeper than a `path` has them."""
     if _has_tables(directory / "data"):

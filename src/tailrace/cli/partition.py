@@ -81,13 +81,16 @@ def list_partitions(
     """
     from tailrace.cli.hints import note_nothing
     from tailrace.cli.listing import show_rows
-    from tailrace.cli.other_lake import lake_at
+    from tailrace.cli.other_lake import lake_at, note_empty
     from tailrace.cli.settings import load_config, open_lake
 
     config = load_config(context)
     if address is not None:
-        theirs = partition_rows(config, lake_at(context, config, address, connection), names)
-        show_rows([row for row in theirs if row["rows"] is not None], COLUMNS, output)
+        other = lake_at(context, config, address, connection)
+        theirs = [row for row in partition_rows(config, other, names) if row["rows"] is not None]
+        show_rows(theirs, COLUMNS, output)
+        if not theirs:
+            note_empty(context, other)
         return
     rows = partition_rows(config, open_lake(context, config), names)
     show_rows(rows, COLUMNS, output)

@@ -38,13 +38,17 @@ def list_tables(
 ) -> None:
     """All tables: built in, configured, or present in the lake. NAME may hold wildcards."""
     from tailrace.cli.listing import show_rows
-    from tailrace.cli.other_lake import lake_at
+    from tailrace.cli.other_lake import lake_at, note_empty
     from tailrace.cli.settings import load_config, open_lake
 
     config = load_config(context)
     lake = open_lake(context, config) if address is None else lake_at(context, config, address, connection)
     rows = table_rows(config, lake, names)
-    show_rows(rows if address is None else [row for row in rows if row["rows"] is not None], COLUMNS, output)
+    if address is not None:
+        rows = [row for row in rows if row["rows"] is not None]
+    show_rows(rows, COLUMNS, output)
+    if not rows:
+        note_empty(context, lake)
 
 
 def table_rows(config: Config, lake: Lake, names: Sequence[str] = ()) -> list[Row]:

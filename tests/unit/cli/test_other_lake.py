@@ -49,3 +49,16 @@ def test_the_own_home_is_no_other_lake(world: World, below: str) -> None:
     with pytest.raises(UsageError) as refused:
         run(world.home, "push", "*", "--lake", str(world.home / below))
     assert refused.value.code == "usage.same-lake"
+
+
+@pytest.mark.parametrize("noun", ["partition", "table"])
+def test_an_empty_list_tells_where_it_looked(world: World, tmp_path: Path, noun: str) -> None:
+    listed = run(world.home, noun, "list", "--lake", str(tmp_path / "mistyped"))
+    assert listed.stderr == f"the lake in {tmp_path}/mistyped/data holds no table\n"
+    assert not run(world.home, "--quiet", noun, "list", "--lake", str(tmp_path / "mistyped")).stderr
+
+
+def test_nothing_can_be_pulled_from_where_nothing_is(world: World, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        run(world.home, "pull", "*", "--lake", str(tmp_path / "mistyped"))
+    assert (refused.value.code, refused.value.where) == ("usage.empty-lake", f"{tmp_path}/mistyped/data")
