@@ -11,6 +11,7 @@ from tailrace.cli.completing import complete_partitions
 from tailrace.cli.options import Context, everywhere, report_option
 
 if TYPE_CHECKING:
+    from tailrace.cli.compact_plans import Plans
     from tailrace.cli.compacting import Compacted
     from tailrace.cli.listing import Row
     from tailrace.lake.compaction import CompactionPlan
@@ -57,19 +58,21 @@ def command(
     moment = now()
     window = TimeRange(*(None if t is None else parse_time(t, moment) for t in (start, end)))
     if reindex:
-        lake, (plans, problems) = reindexing_plans(context, names, window)
+        lake, found = reindexing_plans(context, names, window)
     else:
         lake = open_lake(context)
-        plans, problems = plans_for(lake, names, window)
+        found = plans_for(lake, names, window)
     if dry_run:
         from tailrace.cli.listing import show_rows
 
-        show_rows(planned(plans), PLANNED, output)
-        sys.exit(max((problem.exit_code for problem in problems), default=0))
+        show_rows(planned(found.plans), PLANNED, output)
+        if not context.quiet:
+            _note_tiers(found)
+        sys.exit(max((problem.exit_code for problem in found.problems), default=0))
     visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
-    done = compacted(context, lake, plans, visible)
-    done.problems = problems
-    _tell(done, output, context, reindex=reindex)
+    done = compacted(context, lake, found.plans, visible)
+    done.problems = found.problems
+    _tell(done, found, output, context, reindex=reindex)
     sys.exit(leave_with(done))
 
 
@@ -123,24 +126,41 @@ def leave_with(done: Compacted) -> int:
     return EXIT_CODE if done.interrupted else done.exit_code
 
 
-def _tell(done: Compacted, output: str, context: Context, *, reindex: bool) -> None:
+def _note_tiers(found: Plans) -> None:
+    from tailrace.cli.summary import count
+
+    for name, days in found.in_tiers.items():
+        told = "rests in a tier and keeps its" if days == 1 else "rest in tiers and keep their"
+        click.echo(f"{name}: {count(days, 'day')} {told} tp_index", err=True)
+
+
+def _tell(done: Compacted, found: Plans, output: str, context: Context, *, reindex: bool) -> None:
     from tailrace.cli.listing import as_json, show_rows
     from tailrace.cli.redact import redacted
     from tailrace.cli.summary import print_troubles
 
     if output == "json":
-        told = {"interrupted": done.interrupted, "partitions": [report.as_dict() for report in done.reports]}
+        told: Row = {"interrupted": done.interrupted, "partitions": [report.as_dict() for report in done.reports]}
+        if reindex:
+            told["in_tiers"] = dict(found.in_tiers)
         click.echo(redacted(as_json(told, indent=2)))
         return
     if not done.reports and not done.problems and not context.quiet:
-        why = "all rows have their tp_index" if reindex else "no day has two small files"
-        click.echo(f"nothing to do: {why}", err=True)
+        click.echo(f"nothing to do: {_why(found, reindex)}", err=True)
+    if not context.quiet:
+        _note_tiers(found)
     if done.reports and not context.quiet:
         show_rows([_row(report) for report in done.reports], DONE, output)
     for report in done.reports:
         print_troubles(report)
     if done.interrupted:
         click.echo("interrupted; what is counted here is committed, the next run does the rest", err=True)
+
+
+def _why(found: Plans, reindex: bool) -> str:
+    if not reindex:
+        return "no day has two small files"
+    return f"all rows {'in the workspace ' if found.in_tiers else ''}have their tp_index"
 
 
 def _row(report: CompactionReport) -> Row:

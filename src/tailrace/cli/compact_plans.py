@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -18,12 +19,17 @@ if TYPE_CHECKING:
     from tailrace.lake.paths import Lake
 
 
+NOTHING: Mapping[str, int] = MappingProxyType({})
+
+
 class Plans(NamedTuple):
     """What can be done, and why the rest cannot."""
 
     plans: list[CompactionPlan]
     problems: list[LakeError]
     "Of tables whose logs cannot be read; it has been said what they are."
+    in_tiers: Mapping[str, int] = NOTHING
+    "By partition, days that rest in tiers and keep the `tp_index` that they have."
 
 
 def plans_for(lake: Lake, names: Sequence[str], window: TimeRange) -> Plans:
@@ -50,7 +56,7 @@ def reindexing_plans(context: Context, names: Sequence[str], window: TimeRange) 
     from tailrace.cli.settings import load_config, open_lake
     from tailrace.config import select
     from tailrace.config.tables import tables_for
-    from tailrace.lake.reindexing import plan_reindex
+    from tailrace.lake.reindexing import left_in_tiers, plan_reindex
 
     config = load_config(context)
     lake = open_lake(context, config)
@@ -58,6 +64,7 @@ def reindexing_plans(context: Context, names: Sequence[str], window: TimeRange) 
     for spec in select(config, names):
         by_table.setdefault(tables_for(config, spec.table).name, []).append(spec)
     plans, problems = [], []
+    in_tiers: dict[str, int] = {}
     for table, holding in sorted(holdings(lake, by_table).items()):
         if holding.snapshot is None:
             problems += [holding.problem] if holding.problem is not None else []
@@ -66,9 +73,11 @@ def reindexing_plans(context: Context, names: Sequence[str], window: TimeRange) 
         found = [spec for spec in by_table[table] if spec.name in stored]
         indexes = {spec.name: index_column(spec, holding.snapshot.schema) for spec in found}
         plans.append(plan_reindex(holding.snapshot, indexes, window))
+        left = left_in_tiers(holding.snapshot, indexes, window)
+        in_tiers |= {f"{table}.{partition}": days for partition, days in left.items()}
     if not names and not context.quiet:
         _note_unconfigured(lake, {(table, spec.name) for table, specs in by_table.items() for spec in specs})
-    return lake, Plans([plan for plan in plans if plan.merges], problems)
+    return lake, Plans([plan for plan in plans if plan.merges], problems, in_tiers)
 
 
 def index_column(spec: PartitionSpec, schema: pa.Schema) -> str | None:

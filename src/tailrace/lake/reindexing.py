@@ -7,7 +7,7 @@ What they leave open a task finds out, which reads that one column first.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from itertools import groupby
 from typing import Any
@@ -29,6 +29,7 @@ from tailrace.lake.compaction import (
 from tailrace.lake.files import STATS_TEXT
 from tailrace.lake.paths import stored_value
 from tailrace.lake.snapshot import Snapshot
+from tailrace.lake.table_place import is_elsewhere
 
 NONE = "default"
 "The value of rows that have none."
@@ -56,6 +57,17 @@ def plan_reindex(
     return CompactionPlan(snapshot, in_order(merges), indexes)
 
 
+def left_in_tiers(
+    snapshot: Snapshot, indexes: Mapping[str, str | None], window: TimeRange = _EVERYTHING
+) -> dict[str, int]:
+    """By partition, on how many days rows rest in tiers and may have another `tp_index`: those are not sorted anew."""
+    days: dict[str, set[date]] = defaultdict(set)
+    for partition, row, is_right in _stood(snapshot, indexes, with_tiers=True):
+        if not is_right and is_elsewhere(row["path"]) and window.touches(row["tp_date"]):
+            days[partition].add(row["tp_date"])
+    return {partition: len(some) for partition, some in sorted(days.items())}
+
+
 def _merges(place: tuple[str, date], rows: list[FileRow], standing: Mapping[str, bool | None]) -> list[Merge]:
     """Files that are right and large stay; small ones join, since the day is written anyway."""
     partition, day = place
@@ -76,16 +88,21 @@ def _small_sizes(rows: list[FileRow]) -> dict[str, list[int]]:
 
 def _standings(snapshot: Snapshot, indexes: Mapping[str, str | None]) -> dict[str, bool | None]:
     """By path: is every row where it belongs? None where the log does not tell."""
-    found: dict[str, bool | None] = {}
+    return {row["path"]: is_right for _, row, is_right in _stood(snapshot, indexes)}
+
+
+def _stood(
+    snapshot: Snapshot, indexes: Mapping[str, str | None], *, with_tiers: bool = False
+) -> Iterator[tuple[str, dict[str, Any], bool | None]]:
+    """Files by partition, and of each whether every row is where it belongs."""
     for partition, column in indexes.items():
         told = [f"{what}.{column}" for what in ("min", "max", "null_count")]
-        for row in stored_files(snapshot, [partition], more=told).to_pylist():
+        for row in stored_files(snapshot, [partition], more=told, with_tiers=with_tiers).to_pylist():
             least, greatest, nulls = (row.get(name) for name in told)
             if column is None:
-                found[row["path"]] = row["tp_index"] == NONE
+                yield partition, row, row["tp_index"] == NONE
             else:
-                found[row["path"]] = standing(row["tp_index"], row["rows"], least, greatest, nulls)
-    return found
+                yield partition, row, standing(row["tp_index"], row["rows"], least, greatest, nulls)
 
 
 def standing(index: str, rows: int, least: Any, greatest: Any, nulls: int | None) -> bool | None:
