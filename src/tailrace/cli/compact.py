@@ -65,9 +65,10 @@ def command(
     if dry_run:
         from tailrace.cli.listing import show_rows
 
-        show_rows(planned(found.plans), PLANNED, output)
+        if found.plans or output == "json":
+            show_rows(planned(found.plans), PLANNED, output)
         if not context.quiet:
-            _note_tiers(found)
+            _note(found, reindex, is_nothing=not found.plans and not found.problems)
         sys.exit(max((problem.exit_code for problem in found.problems), default=0))
     visible = progress if progress is not None else sys.stderr.isatty() and not context.quiet
     done = compacted(context, lake, found.plans, visible)
@@ -126,9 +127,14 @@ def leave_with(done: Compacted) -> int:
     return EXIT_CODE if done.interrupted else done.exit_code
 
 
-def _note_tiers(found: Plans) -> None:
+def _note(found: Plans, reindex: bool, *, is_nothing: bool) -> None:
+    """Beside the table, or in its place."""
     from tailrace.cli.summary import count
 
+    if is_nothing:
+        where = "in the workspace " if found.in_tiers else ""
+        why = f"all rows {where}have their tp_index" if reindex else "no day has two small files"
+        click.echo(f"nothing to do: {why}", err=True)
     for name, days in found.in_tiers.items():
         told = "rests in a tier and keeps its" if days == 1 else "rest in tiers and keep their"
         click.echo(f"{name}: {count(days, 'day')} {told} tp_index", err=True)
@@ -145,22 +151,14 @@ def _tell(done: Compacted, found: Plans, output: str, context: Context, *, reind
             told["in_tiers"] = dict(found.in_tiers)
         click.echo(redacted(as_json(told, indent=2)))
         return
-    if not done.reports and not done.problems and not context.quiet:
-        click.echo(f"nothing to do: {_why(found, reindex)}", err=True)
     if not context.quiet:
-        _note_tiers(found)
+        _note(found, reindex, is_nothing=not done.reports and not done.problems)
     if done.reports and not context.quiet:
         show_rows([_row(report) for report in done.reports], DONE, output)
     for report in done.reports:
         print_troubles(report)
     if done.interrupted:
         click.echo("interrupted; what is counted here is committed, the next run does the rest", err=True)
-
-
-def _why(found: Plans, reindex: bool) -> str:
-    if not reindex:
-        return "no day has two small files"
-    return f"all rows {'in the workspace ' if found.in_tiers else ''}have their tp_index"
 
 
 def _row(report: CompactionReport) -> Row:

@@ -55,3 +55,11 @@ def test_tiers_whose_rows_are_right_are_not_named(tiered: Tiered) -> None:
     tiered.write_store(text=ONE)
     assert not reindex(tiered).stderr, "small files were merged"
     assert reindex(tiered).stderr == "nothing to do: all rows have their tp_index\n"
+
+
+def test_a_dry_run_with_nothing_to_do_says_so(tiered: Tiered) -> None:
+    tiered.write_store(text=ONE)
+    reindex(tiered)
+    planned = reindex(tiered, "--dry-run")
+    assert (planned.stdout, planned.stderr) == ("", "nothing to do: all rows have their tp_index\n")
+    assert json.loads(reindex(tiered, "--dry-run", "--output", "json").stdout) == []
