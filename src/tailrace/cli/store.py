@@ -18,6 +18,8 @@ Row = dict[str, Any]
 
 COLUMNS = ("name", "tiers", "paths", "retention", "active", "where")
 DEFAULT = "default"
+ORPHANED = "orphaned"
+"Days rest where a tier was that the configuration has no more."
 NOTHING: Row = {"rows": 0, "files": 0, "size": 0, "first": None, "last": None}
 
 
@@ -63,6 +65,8 @@ def show_store(context: Context, name: str, output: str) -> None:
         tiers = row["tiers"]
         assert isinstance(tiers, list)
         row["tiers"] = [{**tier, **amounts.get((str(row["name"]), tier["name"]), NOTHING)} for tier in tiers]
+        if row["name"] == DEFAULT:
+            row["tiers"] += [{"name": ORPHANED, "path": path, **amounts[ORPHANED, path]} for path in _orphaned(amounts)]
     show_several(shown, output, as_list=is_pattern(name))
 
 
@@ -89,16 +93,23 @@ def _known(context: Context, config: Config) -> dict[str, Row]:
     return rows
 
 
+def _orphaned(amounts: dict[tuple[str, str], Row]) -> list[str]:
+    return sorted(path for store, path in amounts if store == ORPHANED)
+
+
 def _amounts(lake: Lake) -> dict[tuple[str, str], Row]:
-    """What rests where, by store and tier, as the Delta logs tell it."""
-    from tailrace.lake.resting import tier_of
+    """What rests where, by store and tier, as the Delta logs tell it; by path where no tier is configured."""
+    from tailrace.lake.resting import path_of, tier_of
     from tailrace.lake.snapshot import snapshot, tables
+    from tailrace.lake.table_place import is_elsewhere
 
     found: dict[tuple[str, str], Row] = {}
     for table in tables(lake):
         for file in snapshot(lake, table).files.select(["path", "rows", "size", "tp_date"]).to_pylist():
             tier = tier_of(file["path"], lake.tiers)
             place = (tier.store, tier.name) if tier else (DEFAULT, "workspace")
+            if tier is None and is_elsewhere(file["path"]):
+                place = (ORPHANED, path_of(file["path"]))
             row = found.setdefault(place, {**NOTHING, "first": file["tp_date"], "last": file["tp_date"]})
             row |= {
                 "rows": row["rows"] + file["rows"],

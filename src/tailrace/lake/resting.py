@@ -9,10 +9,10 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.lake.paths import Tier
+from tailrace.lake.paths import Tier, decode_value
 from tailrace.lake.predicate import Predicate
 from tailrace.lake.rewrite import ActiveFile
-from tailrace.lake.table_place import is_elsewhere
+from tailrace.lake.table_place import LINKS, is_elsewhere
 
 _SCHEMA = pa.schema(
     [
@@ -60,6 +60,13 @@ def tier_of(path: str, tiers: Iterable[Tier]) -> Tier | None:
     """Where a file rests; None: in the workspace, or in a place that is not configured any more."""
     found = (tier for tier in tiers if tier.holds(path)) if is_elsewhere(path) else iter(())
     return next(found, None)
+
+
+def path_of(path: str) -> str:
+    """Of the tier where a file rests, in the configuration or not, as the name of the file tells."""
+    if path.startswith(f"{LINKS}/"):
+        return decode_value(path.split("/")[1])
+    return path.rpartition("/tp_table=")[0]
 
 
 def moves(table: str, files: Sequence[ActiveFile], rules: Sequence[Rule]) -> list[Move]:

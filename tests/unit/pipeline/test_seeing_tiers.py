@@ -15,6 +15,7 @@ from tailrace.cli.main import cli
 from tailrace.cli.tiers import tiers_of
 from tailrace.core.errors import QueryError
 from tailrace.lake.paths import Lake
+from tailrace.lake.resting import path_of
 from tailrace.lake.snapshot import snapshot
 from tailrace.query.engine import Engine
 from tailrace.query.filters import Schema
@@ -105,3 +106,21 @@ def test_what_rests_where_is_told(tiered: Tiered) -> None:
         "old": (4 * ROWS, 4, str(DAYS[0])),
         "workspace": (2 * ROWS, 2, str(DAYS[2])),
     }
+
+
+def test_what_rests_where_no_tier_is_any_more_is_told(tiered: Tiered) -> None:
+    """It was counted as the workspace's."""
+    tiered.maintain()
+    tiered.write_store(text='store "default" {{\n tier "recent" {{\n path = "{tiers}/recent"\n}}\n}}\n{old}\n')
+    done = CliRunner().invoke(cli, ["--home", str(tiered.home), "store", "show", "default", "--output", "json"])
+    told = {tier["name"]: (tier["path"], tier["rows"], tier["first"]) for tier in json.loads(done.stdout)["tiers"]}
+    tiers = tiered.home.parent / "tiers"
+    assert told == {
+        "recent": (f"{tiers}/recent", 4 * ROWS, str(DAYS[3])),
+        "workspace": (str(tiered.lake.data_root), 2 * ROWS, str(DAYS[2])),
+        "orphaned": (f"{tiers}/old store", 4 * ROWS, str(DAYS[0])),
+    }
+
+
+def test_the_path_of_a_bucket_is_told_by_its_files() -> None:
+    assert path_of("s3://cold/a b/tp_table=t/tp_partition=p/tp_index=i/tp_date=2024-05-01/x.parquet") == "s3://cold/a b"
