@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.lake.cache import Cache
 from tailrace.lake.compacting import APART
+from tailrace.lake.emptied import remove_emptied
 from tailrace.lake.intents import partitions_with, read_ledger
 from tailrace.lake.kept import forget_kept
 from tailrace.lake.log import LoggedCommit, forget_versions, logged
@@ -128,11 +129,12 @@ class Vacuum:
 def forget(lake: Lake, table: str, partition: str) -> Waste:
     """Delete for good: every file of the partition that the latest version does not have, and all earlier versions.
 
-    The caller holds the locks of all partitions of the table: it is the table that cannot go back any more. What this
-    machine has kept of it for queries goes as well.
+    The caller holds the locks of all partitions of the table: it is the table that cannot go back any more; and no
+    compaction of this partition is at work. What this machine has kept of it for queries goes as well.
     """
     vacuum = Vacuum(lake, table, None)
     waste = vacuum.clear(partition)
+    remove_emptied(lake, vacuum.root, partition)
     forget_versions(vacuum.delta, vacuum.root)
     forget_kept(vacuum.root)
     if not vacuum.root.is_near:
