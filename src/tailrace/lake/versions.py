@@ -29,7 +29,7 @@ def open_at(root: Place, table: str, at: Moment) -> DeltaTable | None:
         raise _no_version(table, version, now)
     found = open_version(root, version)
     if found is None:
-        raise _no_version(table, version, now)
+        raise _no_version_any_more(table, version)
     return found
 
 
@@ -78,3 +78,12 @@ def _version_at(delta: DeltaTable, table: str, at: datetime) -> int | None:
 def _no_version(table: str, version: int, delta: DeltaTable) -> UsageError:
     hint = f"the last one is {delta.version()}; `tailrace partition history` lists them"
     return UsageError(f"table {table} has no version {version}", code="usage.no-such-version", hint=hint)
+
+
+def _no_version_any_more(table: str, version: int) -> UsageError:
+    return UsageError(
+        f"table {table} has no version {version} any more",
+        code="usage.no-such-version",
+        hint="its log has been shortened since, by `maintain` or a deletion for good; "
+        "`tailrace partition history` lists versions there are",
+    )
