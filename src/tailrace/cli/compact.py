@@ -66,7 +66,7 @@ def command(
         from tailrace.cli.listing import show_rows
 
         if found.plans or output == "json":
-            show_rows(planned(found.plans), PLANNED, output)
+            show_rows(planned(found.plans, reindex=reindex), (*PLANNED, "unsure") if reindex else PLANNED, output)
         if not context.quiet:
             _note(found, reindex, is_nothing=not found.plans and not found.problems)
         sys.exit(max((problem.exit_code for problem in found.problems), default=0))
@@ -77,21 +77,24 @@ def command(
     sys.exit(leave_with(done))
 
 
-def planned(plans: list[CompactionPlan]) -> list[Row]:
-    """A row per partition, before anything is done."""
+def planned(plans: list[CompactionPlan], *, reindex: bool = False) -> list[Row]:
+    """A row per partition, before anything is done; with `reindex`, apart the days that only their files tell of."""
     rows: list[Row] = []
     for plan in plans:
         for partition, merges in plan.by_partition().items():
-            days = sorted({merge.day for merge in merges})
+            certain = [merge for merge in merges if merge.is_certain]
+            days = sorted({merge.day for merge in certain})
             row: Row = {
                 "partition": f"{plan.table}.{partition}",
                 "days": len(days),
-                "files": sum(len(merge.files) for merge in merges),
-                "size": sum(merge.bytes for merge in merges),
-                "rows": sum(merge.rows for merge in merges),
-                "first": days[0],
-                "last": days[-1],
+                "files": sum(len(merge.files) for merge in certain),
+                "size": sum(merge.bytes for merge in certain),
+                "rows": sum(merge.rows for merge in certain),
+                "first": days[0] if days else None,
+                "last": days[-1] if days else None,
             }
+            if reindex:
+                row["unsure"] = len({merge.day for merge in merges}.difference(days))
             rows.append(row)
     return rows
 

@@ -63,3 +63,15 @@ def test_a_dry_run_with_nothing_to_do_says_so(tiered: Tiered) -> None:
     planned = reindex(tiered, "--dry-run")
     assert (planned.stdout, planned.stderr) == ("", "nothing to do: all rows have their tp_index\n")
     assert json.loads(reindex(tiered, "--dry-run", "--output", "json").stdout) == []
+
+
+@pytest.mark.parametrize(("column", "days", "unsure"), [("status", 3, 0), ("tp_timestamp", 0, 3)])
+def test_a_dry_run_tells_what_is_certain_apart(tiered: Tiered, column: str, days: int, unsure: int) -> None:
+    """The log tells of texts and numbers where rows belong; of times only the files do."""
+    reindex(tiered)
+    tiered.write_store(text=ONE)
+    reindex(tiered)
+    tiered.write_store(text=ONE, more=f' tp_index = "{column}"')
+    (row,) = json.loads(reindex(tiered, "--dry-run", "--output", "json").stdout)
+    assert (row["days"], row["files"], row["unsure"]) == (days, days, unsure)
+    assert "UNSURE" in reindex(tiered, "--dry-run").stdout
