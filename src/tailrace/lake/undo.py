@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tailrace.core import TimeRange
@@ -16,16 +18,17 @@ from tailrace.lake.copying import origin
 from tailrace.lake.damage import not_mounted
 from tailrace.lake.deleted import Erasure, after_delete, after_erasure, after_lifting, after_reset, erased
 from tailrace.lake.extents import newest_rows
-from tailrace.lake.files import DataFile, stats_json
+from tailrace.lake.files import DataFile
 from tailrace.lake.intents import REFUSED, decided_at
 from tailrace.lake.ledger import BEGIN, COMPACT, DELETE, LIFT, MOVE, RESET, RESTORE, RESTORED, VOID
+from tailrace.lake.logged_stats import stats_of
 from tailrace.lake.paths import Lake
 from tailrace.lake.place import Place
 from tailrace.lake.predicate import Predicate
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.runs import new_run_id
 from tailrace.lake.segments import read_segment
-from tailrace.lake.snapshot import active_files, snapshot
+from tailrace.lake.snapshot import active_files, snapshot, snapshot_at
 from tailrace.lake.table import open_table, stored_schema
 from tailrace.lake.types import schema_fingerprint
 from tailrace.lake.versions import Moment, moment, no_version_so_old, open_at, vacuumed
@@ -166,7 +169,9 @@ def restore(lake: Lake, table: str, partition: str, at: Moment) -> int:
     with changing(lake, table, partition) as writer:
         # A file that was only moved since is the same file: where a day rests is not what is to be undone.
         now = {_content(file): file.path for file in writer.active()}
-        back = [_data_file(root, file) for file in wanted if _content(file) not in now]
+        lost = [file for file in wanted if _content(file) not in now]
+        told = _statistics(lake, table, then.version(), lost)
+        back = [_data_file(root, file, told[file.path]) for file in lost]
         stays = frozenset(now[_content(file)] for file in wanted if _content(file) in now)
         writer.commit(Change([], brought_back=back, only=stays, kind=RESTORE, notes=notes))
     return then.version()
@@ -177,7 +182,17 @@ def _content(file: ActiveFile) -> tuple[str, int, int]:
     return origin(file.path), file.size, file.rows
 
 
-def _data_file(root: Place, file: ActiveFile) -> DataFile:
+def _statistics(lake: Lake, table: str, version: int, files: Sequence[ActiveFile]) -> dict[str, str]:
+    """What the log said of files then, by path: their footers know less, nothing of columns that they lack."""
+    seen = snapshot_at(lake, table, version) if files else None
+    if seen is None:
+        return {}
+    wanted = pa.array([file.path for file in files], pa.string())
+    rows = seen.files.filter(pc.is_in(seen.files.column("path"), wanted)).to_pylist()
+    return {row["path"]: stats_of(row) for row in rows}
+
+
+def _data_file(root: Place, file: ActiveFile, stats: str) -> DataFile:
     try:
         with root.open(file.path) as opened:
             metadata = pq.read_metadata(opened)
@@ -191,6 +206,6 @@ def _data_file(root: Place, file: ActiveFile) -> DataFile:
         file.index,
         file.day,
         metadata.num_rows,
-        stats_json(metadata, stored),
+        stats,
         schema_fingerprint(stored),
     )
