@@ -56,7 +56,7 @@ def _spare_collector() -> None:
     """What is there now lives as long as the process: a fifth of `config validate` would go into looking at it."""
     # DuckDB complains at the exit about objects of its own that were not collected; and what a later round of
     # `collect --watch` finds are the remains of the one before it.
-    if "duckdb" not in sys.modules and not gc.get_freeze_count():
+    if {"duckdb", "_duckdb"}.isdisjoint(sys.modules) and not gc.get_freeze_count():
         gc.freeze()
 
 
