@@ -29,16 +29,19 @@ _NAMED = re.compile(r"(\d+|[^\W\d]\w*)=(.*)", re.DOTALL)
 
 def sql_of(text: str) -> str:
     """An argument: SQL itself, the name of a file, or `-`."""
+    from tailrace.query.sql_file import require_text, sql_in
+
     sql = text
     if text == "-":
         sql = sys.stdin.read()
     # os.path: pathlib raises where a text is too long to be a name.
     elif os.path.isfile(text):
-        sql = Path(text).read_text()
+        sql = sql_in(Path(text))
     elif text.endswith(".sql") and not any(map(str.isspace, text)):
         raise UsageError(f"there is no file {text}", code="usage.no-such-file", hint="name a file, or give SQL as text")
     if not sql.strip():
         raise UsageError("there is no SQL to run", code="usage.no-sql", hint='try `tailrace query "show tables"`')
+    require_text(sql)
     return sql
 
 

@@ -24,6 +24,7 @@ from tailrace.query.opening import opened
 from tailrace.query.parameters import with_values
 from tailrace.query.permission import Permission
 from tailrace.query.plan import planner
+from tailrace.query.sql_file import no_text
 from tailrace.query.statement import Statement, judged, with_now
 from tailrace.query.tables import Tables
 from tailrace.query.views import Views
@@ -135,7 +136,7 @@ class Engine:
         except duckdb.Error as error:
             raise refused(error, self._misread(str(error), sql)) from None
         except UnicodeEncodeError:
-            raise QueryError("the SQL holds bytes that are no text", hint="write it in UTF-8") from None
+            raise no_text() from None
 
     def _with_networks(self, sql: str) -> str:
         text = without_inet(sql)

@@ -239,3 +239,10 @@ def test_a_schema_of_a_sink_that_has_none(filled: World) -> None:
         run(filled, "from sink_nope.logs")
     wanted = "no sink has a schema here; `tailrace window query DIR` asks the tables of a sink of OTAP"
     assert raised.value.hint == wanted
+
+
+@pytest.mark.parametrize("options", [(), ("--param", "1")])
+def test_a_file_that_is_no_text_is_told(filled: World, tmp_path: Path, options: tuple[str, ...]) -> None:
+    (tmp_path / "utf16.sql").write_text("select $1", encoding="utf-16")
+    with pytest.raises(QueryError, match="bytes that are no text"):
+        run(filled, str(tmp_path / "utf16.sql"), *options)

@@ -162,6 +162,12 @@ def test_open_and_read(talk: Talk, tmp_path: Path) -> None:
             talk.says(command)
 
 
+def test_a_file_that_is_no_text_does_not_end_the_conversation(talk: Talk, tmp_path: Path) -> None:
+    (tmp_path / "utf16.sql").write_text("select 1", encoding="utf-16")
+    with pytest.raises(QueryError, match="bytes that are no text"):
+        talk.says(f".read {tmp_path}/utf16.sql")
+
+
 @pytest.mark.parametrize("line", [".open {}/x.csv", ".read {}/x.sql", ".export {}/y.csv select 1", ".output {}/y.csv"])
 def test_a_sandbox_neither_reads_nor_writes_files(filled: World, tmp_path: Path, line: str) -> None:
     (tmp_path / "x.csv").write_text("n\n1\n")

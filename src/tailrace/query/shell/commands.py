@@ -15,6 +15,7 @@ from tailrace.lake.quoting import literal, quoted
 from tailrace.query.files import BINARY, FORMS, form_of
 from tailrace.query.render import render
 from tailrace.query.shell import described
+from tailrace.query.sql_file import sql_in
 
 if TYPE_CHECKING:
     from tailrace.query.engine import Result
@@ -140,13 +141,7 @@ def _open(session: Session, rest: str) -> None:
 
 
 def _read(session: Session, name: str) -> None:
-    path = Path(name).expanduser()
-    try:
-        sql = path.read_text()
-    except OSError as error:
-        told = f"cannot read {path}: {error.strerror}"
-        raise UsageError(told, code="usage.no-such-file", hint="name a file of SQL") from None
-    session.show(sql)
+    session.show(sql_in(Path(name).expanduser()))
 
 
 def _asked(session: Session, sql: str) -> str:
