@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
+import duckdb
 import pytest
 from commandline import Home
 from smalllake import made_in
@@ -89,3 +91,15 @@ def test_errors_have_a_code(filled: Home) -> None:
         done = filled.run("query", sql)
         assert (done.code, done.out) == (1, "")
         assert told in done.err
+
+
+def test_what_was_written_into_a_database_is_in_its_file(filled: Home, tmp_path: Path) -> None:
+    """And not in a log beside it, which whoever takes the file elsewhere leaves behind: be the last statement wrong."""
+    path = tmp_path / "own.duckdb"
+    sql = f"attach '{path}' as own; create table own.t as select count(*) as n from hits; from own.nothing"
+    with filled.start("query", "--write", str(path), sql) as process:
+        process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["own.duckdb"]
+    with duckdb.connect(path, read_only=True) as own:
+        assert own.execute("select count(*) from t").fetchall() == [(1,)]

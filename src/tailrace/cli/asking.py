@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
@@ -89,7 +90,12 @@ def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     announce = _announce if sys.stderr.isatty() else None
     engine = options.get("engine", "duckdb")
     seen = (configured.tables, configured.schemas, scope)
-    return made(context, engine, lake, *seen, announce, limits, configured.tiers, beside(configured, scope, limits))
+    given = (*seen, announce, limits, configured.tiers, beside(configured, scope, limits))
+    opened = made(context, engine, lake, *given)
+    if limits.writable:
+        # The program ends without taking DuckDB apart: what was written would stay in a log beside a database's file.
+        atexit.register(opened.connection.close)
+    return opened
 
 
 def _announce(files: int, size: int) -> None:
