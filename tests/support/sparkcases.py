@@ -198,6 +198,10 @@ QUERIES = {
     "values alone": """
         select 1 as one, 'it''s \\n' as text, null as nothing, [1, 2] as list, {'a': 1} as pair, 1.50 as money
     """,
+    "long decimals": """
+        with long as (select d, 12345678901234567890.123456789::decimal(38, 9) + d as long from things)
+        select long * 2, long * 1.5, long + long, long - d, sum(long) from long group by all
+    """,
     "quarantine": "select count(*) from tp_quarantine",
     "nothing": "select n, word from things where n = 99",
 }  # fmt: skip

@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 
 _ANSWER = "tailrace_answer"
 "What Spark has answered, as DuckDB sees it."
-_ZONE = "spark.sql.session.timeZone"
+_MEANING = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "false",
+}
+"Settings that a statement is read by: of sums of long decimals Spark would round away the last digits."
 Announce = Callable[[int, int], None]
 _numbers = count()
 
@@ -136,9 +140,11 @@ class SparkEngine(Engine):
         from tailrace.query.spark.fetching import fetched
 
         assert self.spark is not None
-        frame, columns = self._frame(self.spark, statement)
-        with _spark_errors(), tagged(self.spark, self.tag):
-            return fetched(frame, most_rows(statement.text)), columns
+        # A server reads the text of a statement again as it computes it.
+        with _as_duckdb(self.spark):
+            frame, columns = self._frame(self.spark, statement)
+            with _spark_errors(), tagged(self.spark, self.tag):
+                return fetched(frame, most_rows(statement.text)), columns
 
     def _frame(self, spark: SparkSession, statement: Statement) -> tuple[DataFrame, Described]:
         if spark is not self.prepared:
@@ -146,7 +152,7 @@ class SparkEngine(Engine):
             self.prepared, self.has_functions = spark, False
         columns = self._described(statement.text)
         text = self._translated(spark, statement)
-        with _spark_errors(), _in_utc(spark):
+        with _spark_errors(), _as_duckdb(spark):
             frame = spark.sql(text)
             return frame.toDF(*(f"c{place}" for place in range(len(columns)))), columns
 
@@ -209,17 +215,17 @@ class SparkEngine(Engine):
 
 
 @contextmanager
-def _in_utc(spark: SparkSession) -> Iterator[None]:
-    """A session of the user's own may have another zone; a statement keeps the one that it was made in."""
-    before = spark.conf.get(_ZONE)
-    if before == "UTC":
-        yield
-        return
-    spark.conf.set(_ZONE, "UTC")
+def _as_duckdb(spark: SparkSession) -> Iterator[None]:
+    """A session of the user's own may be set otherwise; a statement keeps the settings that it was made in."""
+    before = {name: spark.conf.get(name) for name in _MEANING}
+    others = {name: value for name, value in before.items() if value != _MEANING[name]}
+    for name in others:
+        spark.conf.set(name, _MEANING[name])
     try:
         yield
     finally:
-        spark.conf.set(_ZONE, str(before))
+        for name, value in others.items():
+            spark.conf.set(name, str(value))
 
 
 @contextmanager
