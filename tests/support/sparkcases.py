@@ -198,6 +198,7 @@ QUERIES = {
     "values alone": """
         select 1 as one, 'it''s \\n' as text, null as nothing, [1, 2] as list, {'a': 1} as pair, 1.50 as money
     """,
+    "spans": "select n, max(seen) - min(seen) as span from things group by n",
     "long decimals": """
         with long as (select d, 12345678901234567890.123456789::decimal(38, 9) + d as long from things)
         select long * 2, long * 1.5, long + long, long - d, sum(long) from long group by all

@@ -24,6 +24,7 @@ from tailrace.query.opening import opened
 from tailrace.query.parameters import with_values
 from tailrace.query.permission import Permission
 from tailrace.query.plan import planner
+from tailrace.query.spans import in_words
 from tailrace.query.sql_file import no_text
 from tailrace.query.statement import Statement, judged, with_now
 from tailrace.query.tables import Tables
@@ -150,7 +151,7 @@ class Engine:
         with self._explained():
             with clock.counted() as proceed:
                 self._make_views(statement, proceed)
-            text = self._prepared(statement, clock)
+            text = self._prepared(statement, clock, as_arrow)
             # A cursor would gather all rows before it has the first of them for Arrow; a relation does not.
             if as_arrow and statement.selects:
                 with_arrow()
@@ -159,6 +160,8 @@ class Engine:
                 return Result(*_columns(described), rows, clock, lambda: _batches(relation, clock, self._told))
             cursor = clock.run(lambda: self.connection.execute(text))
             described = cursor.description or []
+            if statement.selects and (worded := in_words(text, described)) is not None:
+                cursor = clock.run(lambda: self.connection.execute(worded))
             if statement.moves:
                 self.views.stay_in_path()
             return Result(
@@ -213,7 +216,7 @@ class Engine:
     def _clock(self) -> Clock:
         return Clock(self.connection.interrupt, self.limits.seconds)
 
-    def _prepared(self, statement: Statement, clock: Clock) -> str:
+    def _prepared(self, statement: Statement, clock: Clock, as_arrow: bool) -> str:
         """What DuckDB has to run for a statement whose views are made."""
         return statement.text
 

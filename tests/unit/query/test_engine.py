@@ -132,6 +132,17 @@ def test_times_with_zone_can_be_shown(empty: World) -> None:
     assert str(rows(engine(empty), "select to_timestamp(0)")[0][0]) == "1970-01-01 00:00:00+00:00"
 
 
+@pytest.mark.parametrize("end", ["", ";", "; -- and so on", " -- and so on", "\n;\n"])
+def test_spans_are_told_in_the_words_of_duckdb(empty: World, end: str) -> None:
+    """Python knows no months, and no span of a million years."""
+    sql = "select interval 14 month as a, n as a, null::interval as c, interval 1000000 year as d from range(2) t(n)"
+    ((result, found),) = answers(engine(empty), f"{sql} order by n desc{end}")
+    assert result.columns == ("a", "a", "c", "d")
+    assert found == [("1 year 2 months", n, None, "1000000 years") for n in (1, 0)]
+    ((_, found),) = answers(engine(empty), "select timestamp '2024-05-02 03:00' - timestamp '2024-05-01 01:30' as i")
+    assert found == [("1 day 01:30:00",)]
+
+
 def test_several_statements(filled: World) -> None:
     found = answers(
         engine(filled), "create table t as select status from nginx_access_log; select count(*) from t; select 2"

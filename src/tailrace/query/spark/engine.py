@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tailrace.core.errors import QueryError, SparkError
 from tailrace.lake.quoting import quoted
 from tailrace.query.duck import with_arrow
-from tailrace.query.engine import Engine
+from tailrace.query.engine import Engine, Result
 from tailrace.query.limits import Clock
 from tailrace.query.plan import Key, address
+from tailrace.query.spans import SPAN
 from tailrace.query.spark.choice import SMALL, holds_rows, memory_of
 from tailrace.query.spark.refusal import REFUSED, refused
 from tailrace.query.spark.stopping import stop, stoppable, tagged
@@ -32,6 +34,8 @@ _MEANING = {
     "spark.sql.decimalOperations.allowPrecisionLoss": "false",
 }
 "Settings that a statement is read by: of sums of long decimals Spark would round away the last digits."
+_WORDS = "(TIMESTAMP 'epoch' + c{0} - TIMESTAMP 'epoch')::VARCHAR"
+"A span that Spark counts in microseconds alone, with its days."
 Announce = Callable[[int, int], None]
 _numbers = count()
 
@@ -68,6 +72,8 @@ class SparkEngine(Engine):
         "The session that the functions and views are of."
         self.has_functions = False
         self.numbers = count()
+        self.in_words: frozenset[int] = frozenset()
+        "Columns of the answer under way that are spans, and texts already."
         self.on_spark: dict[Key, tuple[Any, str]] = {}
         "Views that Spark has: what is in them, and their names."
 
@@ -108,7 +114,12 @@ class SparkEngine(Engine):
         if spark is not self.given:
             self.given, self.spark = spark, stoppable(spark)
 
-    def _prepared(self, statement: Statement, clock: Clock) -> str:
+    def _answer(self, statement: Statement, as_arrow: bool = False) -> Result:
+        self.in_words = frozenset()
+        result = super()._answer(statement, as_arrow)
+        return replace(result, types=tuple(SPAN if n in self.in_words else kind for n, kind in enumerate(result.types)))
+
+    def _prepared(self, statement: Statement, clock: Clock, as_arrow: bool) -> str:
         if not statement.selects or (self.too_large is not None and not self._is_too_large(statement)):
             return statement.text
         try:
@@ -121,7 +132,10 @@ class SparkEngine(Engine):
             return statement.text
         with_arrow()
         self.connection.register(_ANSWER, answer)
-        parts = ", ".join(f"c{n}::{kind} AS {quoted(name)}" for n, (name, kind) in enumerate(columns))
+        # Its rows may be there to be read once only: what is to be words has to be so at once.
+        self.in_words = frozenset(n for n, (_, kind) in enumerate(columns) if kind == SPAN and not as_arrow)
+        casts = [_WORDS.format(n) if n in self.in_words else f"c{n}::{kind}" for n, (_, kind) in enumerate(columns)]
+        parts = ", ".join(f"{cast} AS {quoted(name)}" for cast, (name, _) in zip(casts, columns, strict=True))
         return f"SELECT {parts} FROM {_ANSWER}"
 
     def _is_too_large(self, statement: Statement) -> bool:
