@@ -78,6 +78,7 @@ def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     from tailrace.cli.seeing import Configured, is_default, scope_of
     from tailrace.cli.settings import open_lake
     from tailrace.cli.sink_tables import beside
+    from tailrace.query.process_memory import bounded
 
     without_pandas()
     limits = limits_of(options)
@@ -89,9 +90,13 @@ def engine_of(context: Context, options: Mapping[str, Any]) -> Engine:
     scope = scope_of(lake, configured, **{name: options[name] for name in _SEEN})
     announce = _announce if sys.stderr.isatty() else None
     engine = options.get("engine", "duckdb")
+    if limits.sandboxed and engine == "auto":
+        engine = "duckdb"  # whose memory can be bounded
     seen = (configured.tables, configured.schemas, scope)
     given = (*seen, announce, limits, configured.tiers, beside(configured, scope, limits))
     opened = made(context, engine, lake, *given)
+    if limits.sandboxed and engine == "duckdb":
+        click.get_current_context().with_resource(bounded(opened.connection))
     if limits.writable:
         # The program ends without taking DuckDB apart: what was written would stay in a log beside a database's file.
         atexit.register(opened.connection.close)

@@ -178,6 +178,7 @@ class Tools:
         from tailrace.cli.settings import open_lake
         from tailrace.cli.sink_tables import beside
         from tailrace.query.engine import Engine
+        from tailrace.query.process_memory import bounded
 
         lake = open_lake(self.context)
         configured = Configured(self.context, required=not is_default(asked.schema))
@@ -193,8 +194,9 @@ class Tools:
             answer: Message = {"columns": [], "rows": []}
             given = asked.parameters
             values = given if isinstance(given, dict) else {str(n): value for n, value in enumerate(given, 1)}
-            for result in engine.run(asked.sql, values):
-                answer = _answer(result, min(asked.limit, self.most_rows))
+            with bounded(engine.connection):
+                for result in engine.run(asked.sql, values):
+                    answer = _answer(result, min(asked.limit, self.most_rows))
             return answer | ({"warnings": list(engine.warnings)} if engine.warnings else {})
         finally:
             call.stop = None

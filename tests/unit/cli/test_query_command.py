@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,11 @@ def test_limits(filled: World) -> None:
     with pytest.raises(QueryError) as raised:
         run(filled, "select count(distinct i) from range(5000000) t(i)", "--memory", "40MB", "--sandbox")
     assert raised.value.code == "query.memory"
+    bound = resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(QueryError) as raised:  # at a go, which DuckDB does not count before it is made
+        run(filled, "select len(range(3000000000))", "--memory", "40MB", "--sandbox")
+    assert raised.value.code == "query.memory"
+    assert resource.getrlimit(resource.RLIMIT_AS) == bound
     for option, value in (("--timeout", "soon"), ("--timeout", "0"), ("--memory", "lots")):
         with pytest.raises(UsageError, match="cannot read"):
             run(filled, "select 1", option, value)
