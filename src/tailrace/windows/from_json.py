@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import struct
 from collections.abc import Iterator
 from typing import Any
@@ -84,9 +83,11 @@ def _told(value: object, bad: list[Bad], make: Any) -> bytes | None:
     try:
         made: bytes = make()
         return made
-    except (*_WRONG, binascii.Error, RecursionError) as error:
+    except ValueError as error:
+        bad.append(_refused(value, f"otlp: {error}"))
+    except (*_WRONG, RecursionError) as error:
         bad.append(_refused(value, f"otlp: {type(error).__name__}: {error}"))
-        return None
+    return None
 
 
 def _refused(value: object, reason: str) -> Bad:
@@ -98,29 +99,27 @@ def _described(members: _Object, attributes: int, dropped: int = otlp.DROPPED) -
     """Resource or InstrumentationScope; a resource has neither name nor version."""
     out = b""
     if attributes == otlp.SCOPE_ATTRIBUTES:
-        out += _text(otlp.SCOPE_NAME, members.get("name")) + _text(otlp.SCOPE_VERSION, members.get("version"))
-    return out + _pairs(attributes, members) + _count(dropped, members.get("droppedAttributesCount"))
+        out += _member(otlp.SCOPE_NAME, members, "name") + _member(otlp.SCOPE_VERSION, members, "version")
+    return out + _pairs(attributes, members) + _dropped(dropped, members)
 
 
 def _record(members: _Object) -> bytes:
-    severity = members.get("severityNumber")
-    if isinstance(severity, str) and severity.startswith("SEVERITY"):
-        severity = SEVERITIES[severity]
-    out = _fixed(otlp.TIME, FIXED64, "<Q", members.get("timeUnixNano"))
-    out += _fixed(otlp.OBSERVED, FIXED64, "<Q", members.get("observedTimeUnixNano"))
-    out += _count(otlp.SEVERITY, severity) + _text(otlp.SEVERITY_TEXT, members.get("severityText"))
+    out = _fixed(otlp.TIME, FIXED64, "<Q", members, "timeUnixNano")
+    out += _fixed(otlp.OBSERVED, FIXED64, "<Q", members, "observedTimeUnixNano")
+    out += _severity(members.get("severityNumber")) + _member(otlp.SEVERITY_TEXT, members, "severityText")
     if members.get("body") is not None:
         out += span(otlp.BODY, write_value(_value(members["body"])))
-    out += _pairs(otlp.RECORD_ATTRIBUTES, members) + _count(otlp.RECORD_DROPPED, members.get("droppedAttributesCount"))
-    out += _fixed(otlp.FLAGS, FIXED32, "<I", members.get("flags"))
+    out += _pairs(otlp.RECORD_ATTRIBUTES, members) + _dropped(otlp.RECORD_DROPPED, members)
+    out += _fixed(otlp.FLAGS, FIXED32, "<I", members, "flags")
     for number, name, size in ((otlp.TRACE, "traceId", 16), (otlp.SPAN_ID, "spanId", 8)):
-        found = hexadecimal(members.get(name), size)
-        out += span(number, bytes.fromhex(found)) if found else b""
-    return out + _text(otlp.EVENT_NAME, members.get("eventName"))
+        out += _identity(number, members, name, size)
+    return out + _member(otlp.EVENT_NAME, members, "eventName")
 
 
 def _pairs(number: int, members: _Object) -> bytes:
     pairs = members.get("attributes") or ()
+    if not all(isinstance(pair, dict) for pair in (pairs if isinstance(pairs, list | tuple) else (pairs,))):
+        raise ValueError("attributes are no list of objects")
     return b"".join(span(number, write_pair(pair.get("key", ""), _value(pair.get("value")))) for pair in pairs)
 
 
@@ -139,7 +138,7 @@ def _value(wrapped: _Object | None, depth: int = 0) -> Value:
             case "doubleValue":
                 return float(value)
             case "bytesValue":
-                return base64.b64decode(value, validate=True)
+                return _bytes(value)
             case "arrayValue":
                 return [_value(inner, depth + 1) for inner in value.get("values") or ()]
             case "kvlistValue":
@@ -154,8 +153,11 @@ def _typed(value: Any, kind: type) -> Any:
     return value
 
 
-def _whole(value: int | str) -> int:
-    found = int(value)
+def _whole(value: int | float | str) -> int:
+    try:
+        found = int(value)
+    except _WRONG:
+        raise ValueError(f"{value!r} is no whole number") from None
     if isinstance(value, float) and found != value:
         raise ValueError(f"{value} is no whole number")
     if not -(2**63) <= found < 2**63:
@@ -163,13 +165,59 @@ def _whole(value: int | str) -> int:
     return found
 
 
+def _bytes(value: str) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)
+    except (ValueError, TypeError):
+        raise ValueError("bytesValue is no base64") from None
+
+
 def _text(number: int, value: str | None) -> bytes:
     return span(number, _typed(value, str).encode()) if value else b""
 
 
-def _count(number: int, value: int | str | None) -> bytes:
-    return tagged(number, VARINT) + varint(_whole(value)) if value else b""
+def _member(number: int, members: _Object, name: str) -> bytes:
+    value = members.get(name)
+    if value and not isinstance(value, str):
+        raise ValueError(f"{name}: {value!r} is no text")
+    return _text(number, value)
 
 
-def _fixed(number: int, wire: int, form: str, value: int | str | None) -> bytes:
-    return tagged(number, wire) + struct.pack(form, int(value)) if value else b""
+def _identity(number: int, members: _Object, name: str, size: int) -> bytes:
+    value = members.get(name)
+    try:
+        found = hexadecimal(value, size)
+    except (ValueError, TypeError):
+        raise ValueError(f"{name}: {value!r} is no id of {size} bytes") from None
+    return span(number, bytes.fromhex(found)) if found else b""
+
+
+def _severity(value: int | str | None) -> bytes:
+    if isinstance(value, str) and value.startswith("SEVERITY"):
+        value = SEVERITIES.get(value, value)
+    try:
+        return tagged(otlp.SEVERITY, VARINT) + varint(_whole(value)) if value else b""
+    except ValueError as error:
+        raise ValueError(f"severityNumber: {error}") from None
+
+
+def _dropped(number: int, members: _Object) -> bytes:
+    name = "droppedAttributesCount"
+    return tagged(number, VARINT) + varint(_unsigned(members, name, 32)) if members.get(name) else b""
+
+
+def _fixed(number: int, wire: int, form: str, members: _Object, name: str) -> bytes:
+    if not members.get(name):
+        return b""
+    return tagged(number, wire) + struct.pack(form, _unsigned(members, name, 8 * struct.calcsize(form)))
+
+
+def _unsigned(members: _Object, name: str, bits: int) -> int:
+    value = members[name]
+    try:
+        found = int(value)
+    except _WRONG:
+        found = -1
+    if not 0 <= found < 1 << bits or (isinstance(value, float) and found != value):
+        raise ValueError(f"{name}: {value!r} is no whole number of {bits} bits without a sign")
+    return found
