@@ -85,7 +85,7 @@ class Destination:
         """One answer; a file of Parquet or Arrow holds no second one."""
         self.answers += 1
         if self.is_binary and self.answers > 1:
-            hint = "give one statement, or one --out for each"
+            hint = "give one statement; for several, run the command once for each"
             raise UsageError(f"{self.form} holds one answer, and there are more", code="usage.answers", hint=hint)
         with room_for(self.path or STDOUT):
             if self.is_binary:
