@@ -12,6 +12,8 @@ PYTEST := $(BIN)/python -m pytest
 CODE := src tests benchmarks docs tools
 # One more than CI has cores: tests wait for processes that they have started for a third of their time.
 TESTERS ?= 3
+# Tests start Python some thousand times, which would compile our sources each time anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test long bench docs conformance lint style types contract fmt wheel clean
 
