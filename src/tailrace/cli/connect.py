@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("connect")
 @scope_options
 @click.option("--database", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-    help="Where the database file is written (HOME/connect/WORKSPACE/lake.duckdb).")  # fmt: skip
+    help="Where the database file is written (of the whole lake HOME/connect/WORKSPACE/lake.duckdb).")  # fmt: skip
 @click.option("--output", type=click.Choice(("text", "json")), default="text", help="Form of the answer.")
 @without_spark()
 def command(context: Context, output: str, database: Path | None, **options: Any) -> None:

@@ -26,6 +26,7 @@ from tailrace.query.engine import Engine
 
 if TYPE_CHECKING:
     from tailrace.lake.listing import Files, Listing
+    from tailrace.query.filters import Scope
     from tailrace.query.tables import Shown
 
 MOST_FILES = 20_000
@@ -36,6 +37,8 @@ _FEW = 32
 "Files of which no parts are made."
 _KEPT = 24 * 3600.0
 "Seconds after which a script is deleted: who uses one makes it anew."
+_WHOLE = "lake.duckdb"
+"What others have open all the time: a part of the lake never takes its place unless somebody says so."
 _MAIN = "main"
 _STORAGE = "v1.0.0"
 "The oldest form of database file that holds what we need: programs with an older DuckDB open it too."
@@ -76,12 +79,16 @@ def connect(engine: Engine, directory: Path, database: Path | None = None) -> Co
         _replace(script, _sql(found).encode())
     except OSError as error:
         raise cannot_write(script, error) from None
-    target = database or directory / "lake.duckdb"
+    target = database or (script.with_suffix(".duckdb") if _is_part(engine.tables.scope) else directory / _WHOLE)
     try:
         _write_database(target, found)
     except (OSError, duckdb.IOException) as error:
         raise cannot_write(target, error) from None
     return Connected(script, target, sum(schema == _MAIN for schema, _, _ in found), tuple(warnings))
+
+
+def _is_part(scope: Scope) -> bool:
+    return scope.filters or scope.schema != DEFAULT_SCHEMA
 
 
 def _schemas(engine: Engine) -> Iterator[tuple[str, Shown]]:
@@ -178,7 +185,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 def _forget_old(directory: Path) -> None:
     limit = time.time() - _KEPT
-    for path in directory.glob("tailrace_init_*.sql"):
+    for path in directory.glob("tailrace_init_*.*"):
         try:
             if path.stat().st_mtime < limit:
                 path.unlink()

@@ -154,10 +154,12 @@ def test_collections_go_on(tmp_path: Path) -> None:
 
 def test_old_scripts_are_deleted(filled: World, tmp_path: Path) -> None:
     old, young = tmp_path / "tailrace_init_20200101000000_1.sql", tmp_path / "tailrace_init_20200101000000_2.sql"
-    for path in (old, young):
+    part = tmp_path / "tailrace_init_20200101000000_1.duckdb"
+    for path in (old, young, part):
         path.touch()
     long_ago = datetime.now().timestamp() - timedelta(hours=25).total_seconds()
-    os.utime(old, (long_ago, long_ago))
+    for path in (old, part):
+        os.utime(path, (long_ago, long_ago))
     made = connect(engine(filled), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {young.name, made.script.name, "lake.duckdb"}
 
@@ -188,7 +190,16 @@ def test_the_command_prints_the_path_of_the_script(filled: World) -> None:
     script = Path(done.stdout.strip())
     assert script.parent == filled.home / "connect" / "default"
     assert rows(by_script(script), "select count(*) from hits") == [(len(HITS) * 3 // 8,)]
-    assert f"database file: {script.parent}/lake.duckdb" in done.stderr
+    assert f"database file: {script.with_suffix('.duckdb')}" in done.stderr
+
+
+@pytest.mark.parametrize("options", [("--partition", "calls.*"), ("--index", "1*"), ("--to", "2024-03-30")])
+def test_a_part_does_not_take_the_place_of_the_whole(filled: World, options: tuple[str, ...]) -> None:
+    """Grafana has the whole lake open while a mod of Powerpipe's asks for some of it."""
+    whole = json.loads(run(filled, "--output", "json").stdout)["database_path"]
+    part = json.loads(run(filled, "--output", "json", *options).stdout)["database_path"]
+    counts = [rows(duckdb.connect(path, read_only=True), "select count(*) from hits")[0][0] for path in (whole, part)]
+    assert counts[1] < counts[0] == len(HITS)
 
 
 def test_the_contract_of_powerpipe(filled: World) -> None:
