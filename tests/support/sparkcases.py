@@ -14,6 +14,7 @@ table "things" {{
   column "j" {{ type = "json" }}
   column "words" {{ type = "varchar[]" }}
   column "ip" {{ type = "varchar" }}
+  column "half" {{ type = "float" }}
   column "day" {{ type = "date" }}
 }}
 schema "first_day" {{
@@ -49,6 +50,7 @@ def rows() -> list[dict[str, Any]]:
             "j": JSONS[i % len(JSONS)],
             "words": [f"w{i % 3}", f"w{i % 5}"] if i % 4 else [],
             "ip": ADDRESSES[i % len(ADDRESSES)],
+            "half": i % 5 / 10,
             "day": f"2024-05-{1 + i % 28:02}",
         }
         for i in range(40)
@@ -148,6 +150,32 @@ EXPRESSIONS = (
     "json(j)",
     "json_type(j)",
     "right(word, 2)",
+    "date_trunc('mins', seen)",
+    "date_trunc('days', day)",
+    "date_trunc('ms', seen)",
+    "date_diff('mins', seen, timestamp '2024-05-02')",
+    "epoch_ms(seen + interval '600 microseconds')",
+    "epoch_ms(timestamp '1969-12-31 23:59:59.9985')",
+    "make_timestamp(1714600000123456)",
+    "2.5::int",
+    "(n - 4.5)::int",
+    "(x * 0.5)::int",
+    "d // 2",
+    "half = 0.1",
+    "half in (0.1, 1)",
+    "half * 3 > 0.3",
+    "half between 0.1 and 0.2",
+    "(x * 1e9)::varchar",
+    "half || ' s'",
+    "concat(x / 1e9, 's')",
+    "concat_ws('-', x * 1e9, n)",
+    "(seen at time zone 'UTC')::varchar",
+    "seen at time zone 'America/New_York'",
+    "seen at time zone 'America/New_York' at time zone 'Europe/Berlin'",
+    "flatten([words, null, ['z']])",
+    "list_concat(nullif(words, []), ['z'])",
+    "list_concat(nullif(words, []), null::varchar[])",
+    "len(list_filter(words, lambda x: x = 'w1'))",
     "try_cast(ip as inet) <<= '10.0.0.0/8'::inet",
     "try_cast(ip as inet) <<= '2001:db8::/32'::inet",
 )  # fmt: skip

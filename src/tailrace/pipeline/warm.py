@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tailrace.core.errors import SparkError
+from tailrace.pipeline.connect import check_packages
 from tailrace.pipeline.java import find_java
 from tailrace.pipeline.jvm import FULL, MODULES, class_path, workers_environment
 from tailrace.pipeline.jvm_log import how_ended, start_failure
@@ -68,6 +69,7 @@ def start(options: SessionOptions) -> Warm:
         raise SparkError(
             f"there is a server already: {settings.remote}", code="spark.remote", hint="leave out --remote"
         )
+    check_packages()  # it would be up for queries that cannot reach it
     with _alone(settings.home):
         running = found(settings.home)
         return running or _started(settings)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tailrace.core.errors import SparkError
-from tailrace.pipeline import warm
+from tailrace.pipeline import connect, warm
 from tailrace.pipeline.options import SessionOptions, settle
 
 
@@ -86,3 +86,11 @@ def test_a_server_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.Monkey
         warm.start(SessionOptions(home=tmp_path))
     assert warm.found(tmp_path) is None
     assert os.path.exists(tmp_path / "logs" / "spark-server.log")
+
+
+def test_no_server_is_started_that_no_query_could_reach(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connect, "_importable", lambda module: module != "grpc")
+    with pytest.raises(SparkError) as raised:
+        warm.start(SessionOptions(home=tmp_path))
+    assert raised.value.code == "spark.connect-packages"
+    assert not (tmp_path / "logs").exists()

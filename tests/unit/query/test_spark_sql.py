@@ -84,7 +84,7 @@ EXPRESSIONS = {
         "CAST(TIMESTAMP_MICROS(UNIX_MICROS(CAST(ts AS TIMESTAMP)) - "
         "PMOD(UNIX_MICROS(CAST(ts AS TIMESTAMP)) - 946857600000000, 300000000)) AS TIMESTAMP_NTZ)"
     ),
-    "epoch_ms(ts)": "UNIX_MILLIS(CAST(ts AS TIMESTAMP))",
+    "epoch_ms(ts)": "(ROUND(UNIX_MICROS(CAST(ts AS TIMESTAMP)), -3) DIV 1000)",
     "epoch_ms(n)": "CAST(TIMESTAMP_MILLIS(n) AS TIMESTAMP_NTZ)",
     "epoch(ts)": "UNIX_MICROS(CAST(ts AS TIMESTAMP)) / 1000000D",
     "strftime(ts, '%Y-%m-%dT%H:00 at %b')": "DATE_FORMAT(ts, 'yyyy-MM-dd\\'T\\'HH\\':00 at \\'MMM')",
@@ -223,6 +223,17 @@ REFUSED = {
     "select unnest(words), count(*) from t group by 1": "unnest beside group by",
     "select n from t, t as u using sample 5 rows": "a sample of several tables",
     "summarize t": "no plain select",
+    "select date_trunc('decade', ts) from t": "with 'decade'",
+    "select words::varchar from t": "lists and structs as texts",
+    "select concat('x', words) from t": "lists and structs as texts",
+    "select list_transform(words, lambda x, i: i) from t": "a second parameter",
+    "select 'a' = any(words) from t": "any of a list",
+    "select s from t order by s collate nocase": "COLLATE",
+    "select columns('s') from t": "COLUMNS",
+    "select t.n from t asof join t u on t.ts >= u.ts": "no asof join",
+    "select t.n from t positional join t u": "no positional join",
+    "select n from t union by name select s from t": "no union by name",
+    "from (pivot t on n using count(*))": "no pivot",
 }
 
 

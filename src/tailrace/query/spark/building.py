@@ -16,6 +16,7 @@ TIMES = frozenset({*exp.DataType.TEMPORAL_TYPES} - {exp.DType.DATE, exp.DType.DA
 DATES = frozenset({exp.DType.DATE, exp.DType.DATE32})
 REALS = frozenset({exp.DType.FLOAT, exp.DType.DOUBLE})
 LISTS = frozenset({exp.DType.ARRAY, exp.DType.LIST})
+NESTED = LISTS | {exp.DType.STRUCT, exp.DType.MAP}
 
 
 def kind_of(node: Expression | None) -> exp.DType | None:

@@ -23,6 +23,8 @@ class Asked(DuckDB):
 
     EXPRESSION_METADATA = {  # noqa: RUF012 (as sqlglot declares it)
         **DuckDB.EXPRESSION_METADATA,
+        exp.Literal: {"annotator": lambda self, e: _set_literal(self, e)},
+        exp.ArrayFilter: {"annotator": lambda self, e: self._annotate_by_args(e, "this")},
         exp.JSONExtract: {"returns": exp.DType.JSON},
         exp.JSONExtractScalar: {"returns": exp.DType.VARCHAR},
         exp.JSONKeys: {"annotator": lambda self, e: _set(self, e, "VARCHAR[]")},
@@ -49,6 +51,13 @@ class Asked(DuckDB):
 def _set(self: Any, expression: exp.Expr, kind: str) -> exp.Expr:
     self._set_type(expression, exp.DataType.build(kind, dialect="duckdb"))
     return expression
+
+
+def _set_literal(self: Any, literal: exp.Expr) -> exp.Expr:
+    """`2.5` is no real number, unlike `25e-1`."""
+    is_exact = not literal.is_string and "." in literal.name and "e" not in literal.name.lower()
+    self._set_type(literal, exp.DType.DECIMAL) if is_exact else self._annotate_literal(literal)
+    return literal
 
 
 def parse(sql: str) -> exp.Query:

@@ -245,11 +245,13 @@ def _as_duckdb(spark: SparkSession) -> Iterator[None]:
 @contextmanager
 def _spark_errors() -> Iterator[None]:
     """What Spark says, without its stack."""
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     try:
         yield
-    except PySparkException as error:
-        told = str(error.getMessage() or error).strip().splitlines()
+    except (PySparkException, Py4JJavaError) as error:  # the latter for what PySpark has no error of its own for
+        said = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error.getMessage()
+        told = str(said or error).strip().splitlines()
         message = f"Spark: {told[0] if told else 'it failed'}"
         raise QueryError(message, code="query.spark", hint=REFUSED) from None

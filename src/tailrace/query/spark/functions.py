@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.lake.quoting import literal
 from tailrace.query.networks import WITHIN, within
+from tailrace.query.spark.texts import REAL_TEXT
 
 if TYPE_CHECKING:
     import duckdb
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ANSWERED = {
+    REAL_TEXT: ("{0}::VARCHAR", "VARCHAR", "string"),
     "tailrace_json_contains": ("json_contains({0}::JSON, {1}::JSON)", "BOOLEAN", "boolean"),
     "tailrace_json_extract": ("json_extract({0}::JSON, {1})", "VARCHAR", "string"),
     "tailrace_json_extract_string": ("json_extract_string({0}::JSON, {1})", "VARCHAR", "string"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from tailrace.query.spark import jsons
-from tailrace.query.spark.building import INTEGERS, Expression, Rule, call, kind_of, number, whole
+from tailrace.query.spark.building import INTEGERS, LISTS, Expression, Rule, call, kind_of, number, whole
 from tailrace.query.spark.refusal import refused
 
 _SAME = {"list_sort": "SORT_ARRAY", "array_sort": "SORT_ARRAY", "list_reverse": "REVERSE", "array_reverse": "REVERSE"}
@@ -174,6 +174,29 @@ def counted(node: Expression) -> Expression:
     return node if node.this is not None else exp.Count(this=exp.Star())
 
 
+def flattened(node: Expression) -> Expression:
+    """Lists that are null add nothing."""
+    return call("FLATTEN", call("ARRAY_COMPACT", node.this))
+
+
+def concatenated(node: Expression) -> Expression:
+    """`list_concat`: lists that are null add nothing."""
+    return call("CONCAT", *(call("COALESCE", one, exp.Array()) for one in (node.this, *node.expressions)))
+
+
+def simple(node: Expression) -> Expression:
+    """DuckDB counts elements from one, Spark from zero."""
+    if len(node.expressions) > 1:
+        raise refused("lambdas with a second parameter")
+    return node
+
+
+def any_of(node: Expression) -> Expression:
+    if kind_of(node.this) in LISTS:
+        raise refused("any of a list")
+    return node
+
+
 def list_function(node: Expression) -> Expression:
     if len(node.expressions) != 1:
         raise refused(f"{node.this} with more than a list")
@@ -196,6 +219,10 @@ RULES: dict[type[Expression], Rule] = {
     exp.Min: largest,
     exp.ArrayDistinct: distinct,
     exp.GenerateSeries: series,
+    exp.Flatten: flattened,
+    exp.ArrayConcat: concatenated,
+    exp.Lambda: simple,
+    exp.Any: any_of,
     exp.Typeof: type_of,
     exp.ArrayContainsAll: has_all,
     exp.ArrayContainedBy: has_all,

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from tailrace.query.spark.building import INTEGERS, REALS, Expression, Rule, call, cast, kind_of, number, text, whole
+from tailrace.query.spark.building import (
+    INTEGERS,
+    NUMBERS,
+    REALS,
+    Expression,
+    Rule,
+    call,
+    cast,
+    kind_of,
+    number,
+    text,
+    whole,
+)
 from tailrace.query.spark.jsons import to_json, unquoted
 from tailrace.query.spark.refusal import refused
+from tailrace.query.spark.texts import as_text
 
 _HUGE = {
     exp.DType.INT128: "DECIMAL(38, 0)",
@@ -23,6 +36,29 @@ _HUGE = {
 }
 "Types that Spark lacks."
 _DECIMALS = frozenset({exp.DType.DECIMAL, exp.DType.BIGDECIMAL})
+_SIDES = ("this", "expression", "low", "high")
+_COUNTING = (exp.Add, exp.Sub, exp.Mul, exp.Mod)
+_COMPARING = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In,
+)  # fmt: skip
+
+
+def level(node: Expression) -> None:
+    """In place: what is counted or compared with a real number is one, of half the size if that is: `f = 0.1`."""
+    if isinstance(node, exp.Paren | exp.Neg):
+        node.type = node.this.type
+    if not isinstance(node, _COUNTING + _COMPARING):
+        return
+    parts = [*(node.args.get(side) for side in _SIDES), *node.args.get("expressions", ())]
+    kinds = set(map(kind_of, parts))
+    if kinds.isdisjoint(REALS):
+        return
+    real = exp.DType.DOUBLE if exp.DType.DOUBLE in kinds else exp.DType.FLOAT
+    if isinstance(node, _COUNTING):
+        node.type = exp.DataType(this=real)
+    for part in parts:
+        if real == exp.DType.FLOAT and kind_of(part) in NUMBERS - REALS:
+            part.replace(cast(part, "float"))
 
 
 def divided(node: Expression) -> Expression:
@@ -40,9 +76,9 @@ def _bracketed(node: Expression) -> Expression:
 
 
 def divided_whole(node: Expression) -> Expression:
-    if kind_of(node.this) in REALS or kind_of(node.expression) in REALS:
-        return divided(node)
-    return node
+    """Of whole numbers it is whole."""
+    kinds = {kind_of(node.this), kind_of(node.expression)}
+    return node if kinds.isdisjoint(REALS | _DECIMALS) else divided(node)
 
 
 def averaged(node: Expression) -> Expression:
@@ -76,6 +112,8 @@ def converted(node: Expression) -> Expression:
         inner = call("RINT", inner)
     elif kind in INTEGERS and kind_of(inner) in _DECIMALS:
         inner = call("ROUND", inner)
+    if wanted.is_type(*exp.DataType.TEXT_TYPES):
+        return as_text(inner)
     if inner is not node.this:
         node.set("this", inner.copy())
     if kind in _HUGE:

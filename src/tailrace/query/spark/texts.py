@@ -6,13 +6,53 @@ import re
 
 from sqlglot import exp
 
-from tailrace.query.spark.building import LISTS, Expression, Rule, call, cast, kind_of, number, text, whole, written
+from tailrace.query.spark.building import (
+    LISTS,
+    NESTED,
+    REALS,
+    Expression,
+    Rule,
+    call,
+    cast,
+    kind_of,
+    number,
+    text,
+    whole,
+    written,
+)
 from tailrace.query.spark.refusal import refused
 
 _NO_ESCAPE = "\x01"
 "A sign that stands in no pattern: Spark has to be told that `\\` is none."
 _FLAGS = {"i": "(?i)", "s": "(?s)", "m": "(?m)", "c": "", "l": "", "n": "", "p": "", "g": ""}
 _GROUP = re.compile(r"\\(\d)")
+REAL_TEXT = "tailrace_real_text"
+"A real number as DuckDB writes it."
+
+
+def as_text(node: Expression) -> Expression:
+    """What DuckDB writes for a value."""
+    kind = kind_of(node)
+    if kind in NESTED:
+        raise refused("lists and structs as texts")
+    if kind in REALS:
+        return call(REAL_TEXT, node)
+    plain = cast(node, "string")
+    return call("CONCAT", plain, text("+00")) if kind == exp.DType.TIMESTAMPTZ else plain
+
+
+def appended(node: Expression) -> Expression:
+    """`a || b`, of lists too."""
+    kinds = {kind_of(side) for side in (node.this, node.expression)}
+    if kinds.isdisjoint({*REALS, exp.DType.TIMESTAMPTZ}):
+        return node
+    return call("CONCAT", as_text(node.this), as_text(node.expression))
+
+
+def joined_by(node: Expression) -> Expression:
+    """`concat_ws`."""
+    separator, *values = node.expressions
+    return call("CONCAT_WS", separator, *map(as_text, values))
 
 
 def like(node: Expression) -> Expression:
@@ -111,23 +151,23 @@ def joined(node: Expression) -> Expression:
     ordered = node.this if isinstance(node.this, exp.Order) else None
     inner = ordered.this if ordered is not None else node.this
     values = inner.expressions[0] if isinstance(inner, exp.Distinct) else inner
-    as_text = values if kind_of(values) in exp.DataType.TEXT_TYPES else cast(values, "string")
+    word = values if kind_of(values) in exp.DataType.TEXT_TYPES else as_text(values)
     if isinstance(inner, exp.Distinct):
-        inner.set("expressions", [as_text.copy()])
+        inner.set("expressions", [word.copy()])
         if ordered is not None and len(ordered.expressions) == 1:
             # Spark orders what is distinct by itself only.
-            ordered.expressions[0].set("this", as_text.copy())
+            ordered.expressions[0].set("this", word.copy())
     elif ordered is not None:
-        ordered.set("this", as_text.copy())
+        ordered.set("this", word.copy())
     else:
-        node.set("this", as_text.copy())
+        node.set("this", word.copy())
     node.set("separator", node.args.get("separator") or text(","))
     return node
 
 
 def concatenated(node: Expression) -> Expression:
     """`concat` leaves nulls out."""
-    given = (cast(value, "string") for value in node.expressions)
+    given = map(as_text, node.expressions)
     return call("CONCAT", *(call("COALESCE", value, text("")) for value in given))
 
 
@@ -146,5 +186,7 @@ RULES: dict[type[Expression], Rule] = {
     exp.Split: split,
     exp.GroupConcat: joined,
     exp.Concat: concatenated,
+    exp.ConcatWs: joined_by,
+    exp.DPipe: appended,
 }
 FUNCTIONS: dict[str, Rule] = {"prefix": prefix, "suffix": suffix}

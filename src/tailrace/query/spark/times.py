@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from tailrace.query.spark.building import (
     DATES,
-    NUMBERS,
+    TIMES,
     Expression,
     Rule,
     call,
@@ -21,6 +21,7 @@ from tailrace.query.spark.building import (
     whole,
     written,
 )
+from tailrace.query.spark.epochs import seconds_of
 from tailrace.query.spark.refusal import refused
 
 _PATTERNS = {
@@ -38,6 +39,13 @@ _MICROSECONDS = {
     "DAY": 86_400_000_000,
     "WEEK": 604_800_000_000,
 }
+_UNITS = {
+    **{unit: unit for unit in (*_MICROSECONDS, "MONTH", "QUARTER", "YEAR")},
+    "US": "MICROSECOND", "USEC": "MICROSECOND", "MS": "MILLISECOND", "MSEC": "MILLISECOND", "S": "SECOND",
+    "SEC": "SECOND", "M": "MINUTE", "MIN": "MINUTE", "H": "HOUR", "HR": "HOUR", "D": "DAY", "W": "WEEK",
+    "MON": "MONTH", "Y": "YEAR", "YR": "YEAR",
+}  # fmt: skip
+"Words for spans that both know; of others Spark makes null."
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12, "DECADE": 120, "CENTURY": 1200}
 _MONDAY = 946_857_600_000_000
 "Microseconds up to 2000-01-03, from which DuckDB counts buckets."
@@ -87,8 +95,16 @@ def now(node: Expression) -> Expression:
     return call("LOCALTIMESTAMP")
 
 
+def _unit(node: Expression) -> str:
+    word = node.text("unit").upper()
+    found = _UNITS.get(word) or _UNITS.get(word.removesuffix("S"))
+    if found is None:
+        raise refused(f"{node.key} with '{word.lower()}'")
+    return found
+
+
 def truncated(node: Expression) -> Expression:
-    return plain_time(call("DATE_TRUNC", text(node.text("unit").upper()), node.this))
+    return plain_time(call("DATE_TRUNC", text(_unit(node)), node.this))
 
 
 def bucket(node: Expression) -> Expression:
@@ -145,35 +161,11 @@ def to_span(node: Expression) -> Expression:
     return _made(unit, node.this if not isinstance(node, exp.Anonymous) else node.expressions[0])
 
 
-def from_epoch(node: Expression) -> Expression:
-    """`to_timestamp(s)`, and `epoch_ms` of a number; of a time it is the other way round."""
-    if node.args.get("scale") is None:
-        return call("TIMESTAMP_SECONDS", node.this)
-    if kind_of(node.this) in NUMBERS:
-        return plain_time(call("TIMESTAMP_MILLIS", node.this))
-    return call("UNIX_MILLIS", timestamp(node.this))
-
-
-def seconds(node: Expression) -> Expression:
-    """`epoch(ts)`."""
-    inner = node.this if not isinstance(node, exp.Anonymous) else node.expressions[0]
-    return exp.Div(this=call("UNIX_MICROS", timestamp(inner)), expression=number("1000000D"))
-
-
-def microseconds(node: Expression) -> Expression:
-    return call("UNIX_MICROS", timestamp(node.expressions[0]))
-
-
-def nanoseconds(node: Expression) -> Expression:
-    return exp.Mul(this=microseconds(node), expression=number(1000))
-
-
 def difference(node: Expression) -> Expression:
     """`date_diff` counts the borders between two times, not whole spans."""
-    unit = node.text("unit").upper().removesuffix("S") or "DAY"
-    # Weeks are whole ones since DuckDB 2.0.
-    if unit not in {*_MICROSECONDS, "MONTH", "QUARTER", "YEAR"} - {"WEEK"}:
-        raise refused(f"date_diff in {unit.lower()}s")
+    unit = _unit(node)
+    if unit == "WEEK":  # whole ones since DuckDB 2.0
+        raise refused("date_diff in weeks")
     first, last = (call("DATE_TRUNC", text(unit), value) for value in (node.expression, node.this))
     return call("TIMESTAMPDIFF", exp.Var(this=unit), first, last)
 
@@ -191,7 +183,7 @@ def _part(name: str, value: Expression) -> Expression:
     if name in ("dow", "dayofweek", "weekday"):
         return exp.Paren(this=exp.Sub(this=call("DAYOFWEEK", value), expression=number(1)))
     if name == "epoch":
-        return exp.Div(this=call("UNIX_MICROS", timestamp(value)), expression=number("1000000D"))
+        return seconds_of(value)
     if name in ("second", "seconds"):
         return call("SECOND", value)
     names = {"isodow": "DAYOFWEEK_ISO", "doy": "DOY", "dayofyear": "DOY", "week": "WEEK", "isoyear": "YEAROFWEEK"}
@@ -200,6 +192,16 @@ def _part(name: str, value: Expression) -> Expression:
     if known is None:
         raise refused(f"there is no '{name}' of a time")
     return cast(exp.Extract(this=exp.Var(this=known), expression=value.copy()), "bigint")
+
+
+def elsewhere(node: Expression) -> Expression:
+    """A time without zone is one of that zone; one with a zone is told as clocks there show it."""
+    kind = kind_of(node.this)
+    if kind == exp.DType.TIMESTAMPTZ:
+        return plain_time(call("FROM_UTC_TIMESTAMP", node.this, node.args["zone"]))
+    if kind not in TIMES | DATES:
+        raise refused("a time zone of what may be no time")
+    return call("TO_UTC_TIMESTAMP", timestamp(node.this), node.args["zone"])
 
 
 def day_of_week(node: Expression) -> Expression:
@@ -260,10 +262,9 @@ RULES: dict[type[Expression], Rule] = {
     exp.DateTrunc: truncated,
     exp.DateBin: bucket,
     exp.Interval: interval,
-    exp.UnixToTime: from_epoch,
-    exp.TimeToUnix: seconds,
     exp.DateDiff: difference,
     exp.Extract: part,
+    exp.AtTimeZone: elsewhere,
     exp.DayOfWeek: day_of_week,
     exp.DayOfWeekIso: iso_day_of_week,
     exp.Week: week,
@@ -283,7 +284,5 @@ FUNCTIONS: dict[str, Rule] = {
     "date_part": part,
     "datepart": part,
     "weekday": day_of_week,
-    "epoch_us": microseconds,
-    "epoch_ns": nanoseconds,
     **dict.fromkeys(("to_hours", "to_minutes", "to_seconds", "to_weeks", "to_months", "to_years"), to_span),
 }

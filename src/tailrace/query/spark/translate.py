@@ -16,16 +16,22 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.schema import MappingSchema
 
 from tailrace.query.networks import WITHIN
-from tailrace.query.spark import jsons, lists, numbers, selects, texts, times
+from tailrace.query.spark import epochs, jsons, lists, numbers, selects, texts, times
 from tailrace.query.spark.building import Expression, Rule, kind_of
 from tailrace.query.spark.dialect import Asked, parse
 from tailrace.query.spark.refusal import refused
 from tailrace.query.spark.tables import Resolve, columns_of, rename
 
 RULES: dict[type[Expression], Rule] = {
-    **jsons.RULES, **times.RULES, **numbers.RULES, **texts.RULES, **lists.RULES,
+    **jsons.RULES, **times.RULES, **epochs.RULES, **numbers.RULES, **texts.RULES, **lists.RULES,
 }  # fmt: skip
-FUNCTIONS: dict[str, Rule] = {**jsons.FUNCTIONS, **times.FUNCTIONS, **texts.FUNCTIONS, **lists.FUNCTIONS}
+FUNCTIONS: dict[str, Rule] = {
+    **jsons.FUNCTIONS,
+    **times.FUNCTIONS,
+    **epochs.FUNCTIONS,
+    **texts.FUNCTIONS,
+    **lists.FUNCTIONS,
+}
 _WORDS = """
     bin bit_length char_length character_length corr covar_pop covar_samp cume_dist degrees dense_rank
     first_value format_string hypot instr lag last_value lead lpad ltrim make_date make_timestamp
@@ -36,10 +42,11 @@ _WORDS = """
 SAME = frozenset(_WORDS.split())
 "Functions that sqlglot does not know and that mean the same in both."
 OTHER: tuple[type[Expression], ...] = (
-    exp.Comprehension, exp.Format, exp.Glob, exp.JSONArray, exp.JSONObject, exp.Kurtosis, exp.SimilarTo, exp.Skewness,
-    exp.TimeFromParts, exp.ToMap, exp.Unicode,
+    exp.Collate, exp.Columns, exp.Comprehension, exp.Format, exp.Glob, exp.JSONArray, exp.JSONObject, exp.Kurtosis,
+    exp.SimilarTo, exp.Skewness, exp.TimeFromParts, exp.ToMap, exp.Unicode,
 )  # fmt: skip
 "Those that it knows and that mean something else there, or nothing."
+_JOINS = frozenset({"ASOF", "POSITIONAL"})
 
 
 def translate(sql: str, resolve: Resolve, views: Mapping[str, Mapping[str, str]]) -> str:
@@ -82,5 +89,17 @@ def _changed(node: Expression) -> Expression:
         return node
     if isinstance(node, OTHER) or (isinstance(node, exp.First | exp.Last) and isinstance(node.this, exp.Order)):
         raise refused(f"it has no {node.sql('duckdb')}")
+    _require_known_rows(node)
+    numbers.level(node)
     rule = RULES.get(type(node))
     return node if rule is None else rule(node)
+
+
+def _require_known_rows(node: Expression) -> None:
+    """Ways of putting rows together that DuckDB alone has."""
+    if isinstance(node, exp.Join) and node.method in _JOINS:
+        raise refused(f"it has no {node.method.lower()} join")
+    if isinstance(node, exp.SetOperation) and node.args.get("by_name"):
+        raise refused(f"it has no {node.key} by name")
+    if isinstance(node, exp.Pivot) and node.this is not None:
+        raise refused("it has no pivot beside other parts of a statement")
