@@ -26,6 +26,11 @@ tailrace> select account, count(*) as n
 └──────────────┴────┘
 3 rows
 tailrace>"""
+EXPORT = """\
+tailrace> .export {0}/counts.csv
+written to {0}/counts.csv
+tailrace>"""
+COUNTS = "account,n\n123456789012,24\n210987654321,24\ndev[1],24\n"
 CHART = """\
 tailrace> .chart
 2024-03-29 │████████████████████████████████████████████████████████████████ 18
@@ -115,6 +120,15 @@ def test_charts(opened: Callable[..., Terminal]) -> None:
         terminal.wait_for("^4 rows$")
         terminal.enter(".chart")
         assert tail(terminal.wait_for(r"^2024-04-01 │.*\ntailrace>$"), "tailrace> .chart") == CHART
+
+
+def test_export(opened: Callable[..., Terminal], tmp_path: Path) -> None:
+    with opened(size=(140, 24)) as terminal:
+        terminal.enter("select account, count(*) as n from hits group by all order by all;")
+        terminal.wait_for("^3 rows$")
+        terminal.enter(f".export {tmp_path}/counts.csv")
+        assert tail(terminal.wait_for(r"^written to .*\ntailrace>$"), "tailrace> .export") == EXPORT.format(tmp_path)
+    assert (tmp_path / "counts.csv").read_text() == COUNTS
 
 
 @pytest.mark.skipif(shutil.which("less") is None, reason="less is not installed")

@@ -77,6 +77,9 @@ def refused(error: Exception | str, hint: str | None = None) -> QueryError:
     if isinstance(error, duckdb.OutOfMemoryException) or str(error).startswith("Out of Memory Error"):
         hint = "look at fewer rows or columns at once, or allow it more with --memory"
         return QueryError(str(error).strip().splitlines()[0], code="query.memory", hint=hint)
+    if isinstance(error, duckdb.ResourceInUseException):
+        hint = "ask again in a while: what one function makes at a go ends only when it is made"
+        return QueryError("the statement before this one has not ended yet", code="query.busy", hint=hint)
     if hint is None and _NO_VALUE.search(str(error)):
         hint = "give it one with --param NAME=VALUE, or --param VALUE for $1, $2 …"
     return QueryError(str(error).partition(_TRACE)[0].strip(), hint=hint)

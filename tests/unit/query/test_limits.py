@@ -13,6 +13,7 @@ from smalllake import answer
 
 from tailrace.core import QueryError, UsageError
 from tailrace.lake.paths import Lake
+from tailrace.query import limits
 from tailrace.query.engine import Engine
 from tailrace.query.limits import Limits
 
@@ -23,8 +24,8 @@ SLOW_ROWS = "select i from range(1000000000000) t(i) where hash(i) % 1000000000 
 LARGE = "select count(distinct i) from range(5000000) t(i)"
 
 
-def engine(tmp_path: Path, **limits: object) -> Engine:
-    return Engine(Lake(tmp_path), limits=Limits(**limits))  # type: ignore[arg-type]
+def engine(tmp_path: Path, **given: object) -> Engine:
+    return Engine(Lake(tmp_path), limits=Limits(**given))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("sql", [ENDLESS, SLOW_ROWS])
@@ -37,6 +38,23 @@ def test_a_statement_ends_in_time(tmp_path: Path, sql: str, sandboxed: bool) -> 
     assert raised.value.code == "query.timeout"
     assert time.monotonic() - begun < 20
     assert answer(made, "select 1") == [(1,)], "the next statement has its own time"
+
+
+def test_a_statement_that_cannot_be_stopped_is_told_to_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one function makes at a go heeds no interrupt."""
+    monkeypatch.setattr(limits, "_PATIENCE", 0.0)
+    made = engine(tmp_path, seconds=0.3)
+    for code in ("query.timeout", "query.busy"):
+        with pytest.raises(QueryError) as raised:
+            answer(made, ENDLESS)
+        assert raised.value.code == code
+    running = [thread for thread in threading.enumerate() if thread.name == "query"]
+    while any(thread.is_alive() for thread in running):
+        made.connection.interrupt()
+        time.sleep(0.05)
+    assert answer(made, "select 1") == [(1,)]
 
 
 def test_time_to_find_files_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
