@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ class Call(Protocol):
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """By their names in small letters; of several with one name the first."""
+        """By their names in small letters, see `by_name`."""
 
     @property
     def token(self) -> str:
@@ -36,6 +36,15 @@ class Call(Protocol):
 
     def stream(self) -> AsyncIterator[bytes]:
         """The body in pieces, as they come."""
+
+
+def by_name(given: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Of several headers with one name the first; but all that proxies said, each behind what it was told."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(given)}
+    if len(headers) < len(given):
+        hops = [value.decode("latin-1") for name, value in given if name == b"x-forwarded-for"]
+        headers["x-forwarded-for"] = ", ".join(hops)
+    return headers
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
-from tailrace.streams.http_calls import Answer, Handle
+from tailrace.streams.http_calls import Answer, Handle, by_name
 from tailrace.streams.http_parsing import Parser
 from tailrace.streams.http_turns import OrderedProtocol
 
@@ -37,8 +37,7 @@ class Whole:
     more_body = False
 
     def __init__(self, given: list[tuple[bytes, bytes]], body: bytes, peer: str, keep_alive: bool) -> None:
-        # Backwards, so that of several with one name the first is left.
-        self.headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in reversed(given)}
+        self.headers = by_name(given)
         self.whole, self.peer, self.keep_alive = body, peer, keep_alive
         self.held = 0
 

@@ -235,7 +235,7 @@ class HttpListener:
         for hop in reversed([text.strip() for text in forwarded.split(",") if text.strip()]):
             if not self._is_proxy(peer):
                 break
-            peer = hop
+            peer = _without_port(hop)
         return address(peer)
 
     def _is_proxy(self, peer: str) -> bool:
@@ -256,6 +256,13 @@ class HttpListener:
     def _told(self, errors: list[tuple[int, str]]) -> dict[str, Any]:
         told = [{"line": line, "error": text} for line, text in errors[:_MOST_ERRORS]]
         return {"rejected": len(errors), "errors": told}
+
+
+def _without_port(hop: str) -> str:
+    """Some proxies name the port as well, and put addresses of IPv6 into brackets."""
+    if hop.startswith("["):
+        return hop[1:].partition("]")[0]
+    return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
 def _request_id() -> str:

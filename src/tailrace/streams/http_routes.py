@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tailrace.streams.http_calls import Answer, Handle, answer
+from tailrace.streams.http_calls import Answer, Handle, answer, by_name
 from tailrace.streams.http_listener import KINDS, HttpListener
 from tailrace.streams.intake import Intake
 from tailrace.streams.settings import ListenerOptions
@@ -27,10 +27,8 @@ class Streamed(Request):
 
     @property
     def headers(self) -> Any:
-        """Of several with one name the first."""
         if self._headers_by_name is None:
-            given = reversed(self.scope["headers"])
-            self._headers_by_name = {name.decode("latin-1"): value.decode("latin-1") for name, value in given}
+            self._headers_by_name = by_name(self.scope["headers"])
         return self._headers_by_name
 
     @property

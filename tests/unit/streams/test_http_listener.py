@@ -11,6 +11,7 @@ from typing import ClassVar
 import flatwrite as fw
 import pytest
 from liveserver import AUTH, DEVICE, EVENT, KEY, OTHER, serving
+from rawhttp import answers, request
 
 from tailrace.streams.http_server import JoinedWrites
 from tailrace.streams.records import address
@@ -154,6 +155,23 @@ def test_31_who_sent_it_is_the_peer_unless_a_proxy_is_trusted(tmp_path):
     with serving(tmp_path / "b", http='trusted_proxies = ["127.0.0.0/8", "10.0.0.0/8"]') as served:
         served.post("/v1/events", EVENT, X_Forwarded_For="6.6.6.6, 1.2.3.4, 10.0.0.1")
         assert served.rows("events")[0]["source_ip"] == address("1.2.3.4")
+
+
+@pytest.mark.parametrize(("told", "sender"), [
+    (("6.6.6.6", "1.2.3.4"), "1.2.3.4"),
+    (("6.6.6.6", "1.2.3.4", "10.0.0.1"), "1.2.3.4"),
+    (("1.2.3.4:4711",), "1.2.3.4"),
+    (("2001:db8::1",), "2001:db8::1"),
+    (("[2001:db8::1]:4711",), "2001:db8::1"),
+])  # fmt: skip
+@pytest.mark.parametrize("pieces", [1, 2])
+def test_31_a_proxy_may_add_a_header_of_its_own_and_ports(told, sender, pieces, tmp_path):
+    """So that what the client itself says of where it is stands in another header, before that of the proxy."""
+    with serving(tmp_path, http='trusted_proxies = ["127.0.0.0/8", "10.0.0.0/8"]') as served:
+        sent = request(EVENT, *(f"X-Forwarded-For: {hop}" for hop in told))
+        parts = (sent,) if pieces == 1 else (sent[:-9], sent[-9:])
+        assert answers(served, *parts).startswith(b"HTTP/1.1 202")
+        assert served.rows("events")[0]["source_ip"] == address(sender)
 
 
 def raw(served, *parts: bytes) -> bytes:
