@@ -93,10 +93,9 @@ class DirectProtocol(OrderedProtocol):
 
     def _is_plain(self) -> bool:
         """Nothing is to be told or waited for before it is answered."""
-        idle = self.cycle is None or self.cycle.response_complete
         room = self.limit_concurrency is None or max(len(self.connections), len(self.tasks)) < self.limit_concurrency
         plain = not self.expect_100_continue and self.parser.get_http_version() == "1.1"
-        return idle and room and plain and self.parser.get_method() == b"POST" and not self.flow.write_paused
+        return self.is_idle and room and plain and self.parser.get_method() == b"POST" and not self.flow.write_paused
 
     def on_body(self, body: bytes) -> None:
         self.silent = -1

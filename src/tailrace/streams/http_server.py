@@ -13,6 +13,7 @@ import uvicorn
 from tailrace.streams.addresses import Addresses
 from tailrace.streams.http_direct import DirectProtocol
 from tailrace.streams.http_routes import Application
+from tailrace.streams.http_turns import Ahead
 from tailrace.streams.settings import ListenerOptions, timeout_of
 
 MAX_HEAD = 32 << 10
@@ -48,20 +49,26 @@ class JoinedWrites:
 
 
 class BoundedProtocol(DirectProtocol):
-    """Closes connections whose request does not come to its body in time, or has a head that no request needs."""
+    """Closes connections whose request does not come to its body in time, or has a head that no request needs.
+
+    And those that only hold their place: by bytes that begin no request, or by answers that they do not take.
+    """
 
     patience = 30.0
     addresses = Addresses(1 << 31)
     refused: Callable[[], None] = staticmethod(lambda: None)
     _peer: str | None = None
     _deadline: asyncio.TimerHandle | None = None
+    _untaken: asyncio.TimerHandle | None = None
+    "Until when the client may leave answers where they are."
     _awaited = False
     "Has a head begun that has not come to its end?"
     _head = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(JoinedWrites(transport, self.loop))  # type: ignore[arg-type]
-        self._await_head()
+        self._awaited = True
+        self._set_deadline()
         named = transport.get_extra_info("peername")
         peer = str(named[0]) if named else ""
         if self.addresses.opens(peer):
@@ -72,6 +79,7 @@ class BoundedProtocol(DirectProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._head_came()
+        self._answers_taken()
         if self._peer is not None:
             self.addresses.closes(self._peer)
             self._peer = None
@@ -79,9 +87,11 @@ class BoundedProtocol(DirectProtocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._awaited:  # most heads come in one piece, and need no clock
-            if self._deadline is None:
-                self._await_head()
+        if self._deadline is None and (
+            self._awaited or self.is_idle
+        ):  # most heads come in one piece, and need no clock
+            self._set_deadline()
+        if self._awaited:
             self._head += 0 if self.ended else len(data)  # most of a read is of the requests before, if there are any
             if self._head > MAX_HEAD:
                 self._refuse(b"431 Request Header Fields Too Large")
@@ -99,10 +109,26 @@ class BoundedProtocol(DirectProtocol):
         lengths = names.count(b"content-length")
         if lengths > 1 or (lengths and b"transfer-encoding" in names) or len(names) > MAX_HEADERS:
             raise ValueError("where the body ends cannot be told")  # which uvicorn answers with 400, and closes
+        if self.ahead.is_full and not self.is_idle:
+            self._refuse(b"503 Service Unavailable")
+            raise ValueError("too many requests wait")
         super().on_headers_complete()
 
-    def _await_head(self) -> None:
-        self._awaited = True
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._untaken is None:
+            self._untaken = self.loop.call_later(self.patience, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._answers_taken()
+
+    def _answers_taken(self) -> None:
+        if self._untaken is not None:
+            self._untaken.cancel()
+            self._untaken = None
+
+    def _set_deadline(self) -> None:
         self._deadline = self.loop.call_later(self.patience, self._refuse, b"408 Request Timeout")
 
     def _head_came(self) -> None:
@@ -134,7 +160,13 @@ def server(options: ListenerOptions, app: Application, refused: Callable[[], Non
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     addresses = Addresses(int(options.args["max_per_address"]), options.args.get("trusted_proxies") or ())
     takers = {path.encode(): take for path, take in app.takers.items()}
-    own = {"patience": timeout_of(options), "addresses": addresses, "refused": staticmethod(refused), "takers": takers}
+    own = {
+        "patience": timeout_of(options),
+        "addresses": addresses,
+        "refused": staticmethod(refused),
+        "takers": takers,
+        "ahead": Ahead(),
+    }
     protocol = type("Protocol", (BoundedProtocol,), own)
     config = uvicorn.Config(
         app,
