@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import urllib.parse
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from tailrace.streams.spool import SpoolFull
 _SERVICE = "opentelemetry.proto.collector.logs.v1.LogsService"
 _ACCEPTED = b""
 "An `ExportLogsServiceResponse` without a complaint."
+_PATIENCE = 30.0
+"Seconds in which a message has to come."
 
 
 class GrpcListener:
@@ -30,6 +33,9 @@ class GrpcListener:
         self.intake = intake
         self.keys = options.api_keys_file
         self.rates = Rates(options.args["rate_limit"])
+        self.max_body = int(options.args["max_body"])
+        # How large a message is, is not told before it is there; then it is there twice.
+        self._reading = asyncio.Semaphore(max(intake.room.most // (2 * self.max_body), 1))
         if self.keys is not None:
             intake.load_keys(self.keys)
 
@@ -37,12 +43,13 @@ class GrpcListener:
         """The running server, and its port."""
         server = grpc.aio.server(
             options=[
-                ("grpc.max_receive_message_length", int(self.options.args["max_body"])),
+                ("grpc.max_receive_message_length", self.max_body),
                 ("grpc.so_reuseport", 0),
             ],
             maximum_concurrent_rpcs=int(self.options.args["max_connections"]),
         )
-        method = grpc.unary_unary_rpc_method_handler(self.export)  # without serializers: bytes as they are
+        # Without serializers: bytes as they are. A stream of one message, which is read when it is known whose it is.
+        method = grpc.stream_unary_rpc_method_handler(self.export)
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(_SERVICE, {"Export": method}),))
         place = f"{self.options.host}:{self.options.port}"
         try:
@@ -53,7 +60,7 @@ class GrpcListener:
         await server.start()
         return server, port
 
-    async def export(self, body: bytes, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+    async def export(self, _: object, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
         """Answers when everything is on disk; what in it is no record goes to the quarantine."""
         if self.intake.full:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the spool is full")
@@ -67,13 +74,32 @@ class GrpcListener:
             self.intake.count("auth_failures", self.options.id)
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, _refusal(metadata))
             raise AssertionError("abort raises")
-        if body:
-            record = Record(records.OTLP_PROTO, tenant.workspace, now(), peer, self.options.id, body, tenant.id)
-            try:
+        body = await self._body(context)
+        try:
+            if body:
+                record = Record(records.OTLP_PROTO, tenant.workspace, now(), peer, self.options.id, body, tenant.id)
                 await self.intake.accept(record)
-            except SpoolFull as error:
-                await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        except SpoolFull as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        finally:
+            self.intake.room.held -= len(body)
         return _ACCEPTED
+
+    async def _body(self, context: grpc.aio.ServicerContext[bytes, bytes]) -> bytes:
+        """The message, which takes room from now on. Whoever has to wait for others costs no memory meanwhile."""
+        room = self.intake.room
+        async with self._reading:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    body = await context.read()
+            except TimeoutError:
+                await context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "the message came too slowly")
+        body = b"" if body is grpc.aio.EOF else body
+        if room.held and room.held + len(body) > room.most:
+            self.intake.count("backpressure", self.options.id)
+            await context.abort(grpc.StatusCode.UNAVAILABLE, "too many requests are under way")
+        room.held += len(body)
+        return body
 
     def _tenant(self, metadata: dict[str, Any]) -> Tenant | None:
         if self.keys is None:

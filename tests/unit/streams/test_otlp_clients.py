@@ -6,39 +6,15 @@ import json
 import logging
 import warnings
 from pathlib import Path
-from typing import Any
 
 import pytest
+from grpccalls import CONFIG, called, request
 from liveserver import KEY, serving
-from otlpwrite import resource_logs
 
 from tailrace.streams.records import address
 from tailrace.streams.spool import SpoolLimits
 
 grpc = pytest.importorskip("grpc")
-
-CONFIG = """
-listener "otlp" "g" {{
-  port = 0
-  protocol = "grpc"
-  workspace_id = 9
-  max_body = "100KB"
-  {http}
-}}
-sink "parquet" "p" {{ path = "{root}/parquet" }}
-"""
-METHOD = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
-
-
-def request(body: str) -> bytes:
-    return resource_logs({}, "s", [{"body": body}])
-
-
-def called(served: Any, body: bytes, **metadata: str) -> bytes:
-    host, port = served.place("otlp.g")
-    with grpc.insecure_channel(f"{host}:{port}") as channel:
-        answer: bytes = channel.unary_unary(METHOD)(body, timeout=20, metadata=tuple(metadata.items()))
-        return answer
 
 
 def test_logs_over_grpc(tmp_path: Path) -> None:
