@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tailrace.core.errors import TailraceError
+from tailrace.core.open_files import allow_more, allowed
 from tailrace.streams.intake import Intake
 from tailrace.streams.live_metrics import page
 from tailrace.streams.opened import Opened
@@ -19,6 +20,8 @@ from tailrace.streams.status import Told
 
 _TURN = 0.0005
 "Seconds after which a thread that computes makes way for another; usually it is 5 ms."
+_OWN_FILES = 200
+"Files that are no connections: segments of the spool, sockets that listen, and what Python has open."
 
 
 class Listening:
@@ -53,6 +56,7 @@ class Listening:
         """All of them, or an error."""
         # The spool's thread has little to do, but those who wait for it wait also for its turn.
         sys.setswitchinterval(_TURN)
+        self._allow_connections()
         for options in self.listeners:
             await self._open(options)
         for puller in self._pullers.values():
@@ -66,6 +70,7 @@ class Listening:
         One that cannot be begun stays as it was, and why is told.
         """
         self.listeners, self.sinks = listeners, sinks
+        self._allow_connections()
         await self._change_pulls({options.id: options for options in pulls})
         wanted = {options.id: options for options in listeners}
         ending = {id_: one for id_, one in self._opened.items() if wanted.get(id_) != one.options}
@@ -77,6 +82,15 @@ class Listening:
             if id_ not in self._opened and not await self._opens(options, errors) and id_ in ending:
                 await self._opens(ending[id_].options, errors)
         return errors
+
+    def _allow_connections(self) -> None:
+        """Where connections leave no file for the spool, nobody can be acknowledged."""
+        wanted = sum(int(one.args["max_connections"]) for one in self.listeners) + _OWN_FILES
+        if allowed() < wanted:
+            allow_more()
+        if allowed() < wanted:
+            self.say(f"listeners may have more connections than this process may have files ({allowed()}): "
+                     f"raise `ulimit -n` to {wanted}, or lower max_connections")  # fmt: skip
 
     async def _opens(self, options: ListenerOptions, errors: list[TailraceError]) -> bool:
         try:

@@ -12,7 +12,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -21,6 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.core.errors import LakeError
+from tailrace.core.open_files import allow_more
 from tailrace.streams import manifests
 from tailrace.streams.kinds import schema
 from tailrace.streams.manifests import Manifest, Range, Run
@@ -137,24 +138,12 @@ def _opened(path: Path) -> BinaryIO | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        if error.errno != errno.EMFILE or not _allow_more():
+        if error.errno != errno.EMFILE or not allow_more():
             raise LakeError(
                 f"cannot be opened: {error.strerror}", code="query.open-files", where=str(path),
                 hint="raise the number of files that a process may have open (`ulimit -n`), or ask for fewer tenants",
             ) from None  # fmt: skip
         return _opened(path)
-
-
-def _allow_more() -> bool:
-    """As many open files as this process may allow itself; is that more than before?"""
-    import resource
-
-    now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if now == most:
-        return False
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0] > now
 
 
 def _written(held: ExitStack, wanted: pa.Schema, waiting: Iterable[_Part]) -> str:

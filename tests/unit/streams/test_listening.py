@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 from liveserver import EVENT, Served, serving
 
 from tailrace.core.errors import TailraceError
+from tailrace.streams import listening
 
 
 @pytest.fixture
@@ -46,6 +48,26 @@ def test_what_did_not_change_goes_on_and_what_did_is_begun_anew(served: Served) 
         assert connection.recv(1) == b""
     found = served.decoded()
     assert (found.table("events").num_rows, found.table("logs").num_rows) == (2, 1)
+
+
+def test_connections_leave_files_for_the_spool(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else whoever opens connections ends all acknowledgements: 1024 files are usual, and each listener has 1000."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    said: list[str] = []
+    served.listening.say = said.append
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+        assert changed(served, *served.listening.listeners) == []
+        assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == before[1]
+        assert not said
+        resource.setrlimit(resource.RLIMIT_NOFILE, (1024, before[1]))
+        monkeypatch.setattr(listening, "allow_more", lambda: False)
+        assert changed(served, *served.listening.listeners) == []
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    (told,) = said
+    assert "(1024)" in told
+    assert "`ulimit -n` to 3200" in told
 
 
 def test_one_that_cannot_be_begun_stays_as_it_was(served: Served) -> None:

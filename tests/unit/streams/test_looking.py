@@ -296,7 +296,7 @@ def test_many_files_that_have_rows_waiting(sink: Sink, engine: Engine) -> None:
 def test_too_many_files_that_have_rows_waiting(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     sink.send(*(frames(fw.events([fw.event(n)]), workspace=n) for n in range(1, 101)))
     sink.send(*(frames(fw.events([fw.event(n)]), workspace=n) for n in range(1, 101)), publish=False)
-    monkeypatch.setattr(looking, "_allow_more", lambda: False)
+    monkeypatch.setattr(looking, "allow_more", lambda: False)
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (90, before[1]))
