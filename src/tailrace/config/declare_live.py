@@ -182,6 +182,7 @@ LISTENERS = _types(
         **_port(4318), **_SERVER, **_KEYS, **_TENANT,
         "protocol": Attr("text", "How they arrive.", choices=("http", "grpc"), default="http"),
         "max_body": Attr("size", "Largest body, before and after decompression.", default="10MB"),
+        "trusted_proxies": Attr("texts", "Networks whose `X-Forwarded-For` is believed."),
     }, active=True),
 )  # fmt: skip
 LISTENER = BlockType(

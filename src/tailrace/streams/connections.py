@@ -19,7 +19,7 @@ class Connections(ABC):
         self.intake = intake
         self.rates = Rates(options.args["rate_limit"])
         self.connections: set[asyncio.Task[None]] = set()
-        self.addresses = Addresses(int(options.args["max_per_address"]), options.args.get("trusted_proxies") or ())
+        self.addresses = Addresses(int(options.args["max_per_address"]), options.proxies)
 
     async def serve_tcp(self) -> asyncio.Server:
         return await asyncio.start_server(

@@ -33,6 +33,7 @@ class GrpcListener:
         self.intake = intake
         self.keys = options.api_keys_file
         self.rates = Rates(options.args["rate_limit"])
+        self.proxies = options.proxies
         self.max_body = int(options.args["max_body"])
         # How large a message is, is not told before it is there; then it is there twice.
         self._reading = asyncio.Semaphore(max(intake.room.most // (2 * self.max_body), 1))
@@ -64,8 +65,10 @@ class GrpcListener:
         """Answers when everything is on disk; what in it is no record goes to the quarantine."""
         if self.intake.full:
             await context.abort(grpc.StatusCode.UNAVAILABLE, "the spool is full")
-        peer = address(_host(context.peer()))
-        metadata = dict(context.invocation_metadata() or ())
+        given = context.invocation_metadata() or ()
+        metadata = dict(given)
+        forwarded = ",".join(str(value) for name, value in given if name == "x-forwarded-for")
+        peer = address(self.proxies.sender(_host(context.peer()), forwarded))
         tenant = self._tenant(metadata)
         if not self.rates.allows(tenant.id if tenant is not None and self.keys is not None else peer):
             self.intake.count("rate_limited", self.options.id)

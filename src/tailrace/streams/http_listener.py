@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import ipaddress
 import os
 import zlib
 from collections.abc import Mapping
@@ -55,7 +54,7 @@ class HttpListener:
         self.max_body = int(options.args["max_body"])
         self.timeout = timeout_of(options)
         self.rates = Rates(options.args["rate_limit"])
-        self.proxies = [ipaddress.ip_network(text) for text in options.args.get("trusted_proxies") or ()]
+        self.proxies = options.proxies
 
     def readiness(self) -> Answer:
         if self.intake.full:
@@ -229,21 +228,7 @@ class HttpListener:
         return Refusal(413, "payload_too_large", message, {"Connection": "close"})
 
     def _sender(self, request: Call) -> bytes:
-        """The peer; what a trusted proxy says of it otherwise."""
-        peer = request.peer
-        forwarded = request.headers.get("x-forwarded-for", "")
-        for hop in reversed([text.strip() for text in forwarded.split(",") if text.strip()]):
-            if not self._is_proxy(peer):
-                break
-            peer = _without_port(hop)
-        return address(peer)
-
-    def _is_proxy(self, peer: str) -> bool:
-        try:
-            found = ipaddress.ip_address(peer)
-        except ValueError:
-            return False
-        return any(found in network for network in self.proxies)
+        return address(self.proxies.sender(request.peer, request.headers.get("x-forwarded-for", "")))
 
     def identity(self, request: Call, body: bytes) -> Identity | None:
         """A client that sends again may say so by `Idempotency-Key`."""
@@ -256,13 +241,6 @@ class HttpListener:
     def _told(self, errors: list[tuple[int, str]]) -> dict[str, Any]:
         told = [{"line": line, "error": text} for line, text in errors[:_MOST_ERRORS]]
         return {"rejected": len(errors), "errors": told}
-
-
-def _without_port(hop: str) -> str:
-    """Some proxies name the port as well, and put addresses of IPv6 into brackets."""
-    if hop.startswith("["):
-        return hop[1:].partition("]")[0]
-    return hop.partition(":")[0] if hop.count(":") == 1 else hop
 
 
 def _request_id() -> str:

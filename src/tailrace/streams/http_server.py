@@ -10,7 +10,7 @@ from typing import Any
 
 import uvicorn
 
-from tailrace.streams.addresses import Addresses
+from tailrace.streams.addresses import Addresses, Proxies
 from tailrace.streams.http_direct import DirectProtocol
 from tailrace.streams.http_routes import Application
 from tailrace.streams.http_turns import Ahead
@@ -55,7 +55,7 @@ class BoundedProtocol(DirectProtocol):
     """
 
     patience = 30.0
-    addresses = Addresses(1 << 31)
+    addresses = Addresses(1 << 31, Proxies())
     refused: Callable[[], None] = staticmethod(lambda: None)
     _peer: str | None = None
     _deadline: asyncio.TimerHandle | None = None
@@ -158,7 +158,7 @@ class Server(uvicorn.Server):
 def server(options: ListenerOptions, app: Application, refused: Callable[[], None] = lambda: None) -> Server:
     """A server that is not running yet; `refused` is told of connections that an address has too many of."""
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
-    addresses = Addresses(int(options.args["max_per_address"]), options.args.get("trusted_proxies") or ())
+    addresses = Addresses(int(options.args["max_per_address"]), options.proxies)
     takers = {path.encode(): take for path, take in app.takers.items()}
     own = {
         "patience": timeout_of(options),

@@ -17,6 +17,7 @@ from tailrace.config.model import OtherBlock
 from tailrace.config.tables import tables_for
 from tailrace.core import ConfigError, Format, Json, Jsonl, Syslog
 from tailrace.formats.again import framing
+from tailrace.streams.addresses import Proxies
 from tailrace.streams.api_keys import WORKSPACES
 from tailrace.streams.kinds import LOGS
 from tailrace.streams.lake_sink import LakeOptions
@@ -47,6 +48,11 @@ class ListenerOptions:
     def id(self) -> str:
         """As records of the spool name it."""
         return f"{self.type}.{self.name}"
+
+    @property
+    def proxies(self) -> Proxies:
+        """Who is believed to say for whom it speaks."""
+        return Proxies(self.args.get("trusted_proxies") or ())
 
 
 def timeout_of(options: ListenerOptions) -> float:

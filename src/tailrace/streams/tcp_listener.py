@@ -105,7 +105,7 @@ class TcpListener(Connections):
         starts, ends = (np.array(side, np.int64) for side in zip(*spans, strict=True))
         told = Wrappers.of(Wire(data), starts, ends)
         sender = address(peer)
-        forwarding = self.addresses.is_proxy(peer)
+        forwarding = self.addresses.proxies.has(peer)
         for place, (start, end) in enumerate(spans):
             intake.count("messages_received", listener)
             if not told.ok[place]:

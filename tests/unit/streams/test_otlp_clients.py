@@ -52,6 +52,20 @@ def test_keys_and_limits_over_grpc(tmp_path: Path) -> None:
         assert [row["workspace_id"] for row in served.rows("logs")] == [42, 42]
 
 
+@pytest.mark.parametrize("proxies", ["", 'trusted_proxies = ["127.0.0.0/8"]'])
+@pytest.mark.parametrize("protocol", ["grpc", "http"])
+def test_31_a_trusted_proxy_says_for_whom_it_speaks(tmp_path: Path, protocol: str, proxies: str) -> None:
+    config = CONFIG.replace('protocol = "grpc"', f'protocol = "{protocol}"')
+    with serving(tmp_path, config, http=proxies) as served:
+        if protocol == "grpc":
+            called(served, request("m"), **{"x-forwarded-for": "6.6.6.6, 1.2.3.4"})
+        else:
+            form = "application/x-protobuf"
+            served.post("/v1/logs", request("m"), Content_Type=form, X_Forwarded_For="6.6.6.6, 1.2.3.4")
+        (row,) = served.rows("logs")
+    assert row["source_ip"] == address("1.2.3.4" if proxies else "127.0.0.1")
+
+
 def test_a_full_spool_is_unavailable(tmp_path: Path) -> None:
     with serving(tmp_path, CONFIG, limits=SpoolLimits(high_mark=0, reserve=0)) as served:
         with pytest.raises(grpc.RpcError) as refused:
