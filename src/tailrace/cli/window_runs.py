@@ -189,7 +189,10 @@ def _row(spec: WindowSpec, done: Done) -> Row:
 
 
 def _moment(nanoseconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(nanoseconds // 1_000_000_000))
+    from tailrace.windows.spec import second_of
+
+    moment, fraction = second_of(nanoseconds)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}{fraction}Z"
 
 
 def _tell(rows: list[Row], output: str, context: Context) -> None:

@@ -7,16 +7,15 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from itertools import islice
 
-from tailrace.core.errors import DataError
+from tailrace.core.errors import ConfigError, DataError
 from tailrace.lake.lock import local_lock
 from tailrace.lake.place import LocalPlace
 from tailrace.lake.steps import reached
 from tailrace.windows.catalog import Catalog
 from tailrace.windows.delivery import SENT
-from tailrace.windows.spec import WindowSpec
+from tailrace.windows.spec import WindowSpec, second_of
 from tailrace.windows.state import DELIVERED, Done, Segment, State
 from tailrace.windows.unit import Unit, Wanted, run_unit
 
@@ -84,15 +83,24 @@ class WindowRun:
                 self._commit([], first, first, told)  # the next run is at another time
         else:
             first = self.state.through
+            self._check_aligned(first)
             self._check_clock(first, now)
             self._take_late(first, told)
         self._finish([start for start in starts if first <= start < ready], first, ready, told)
+
+    def _check_aligned(self, through: int) -> None:
+        """Of a window that begins before and ends after what is finished, the rest would belong to none."""
+        if through % self._spec.temporal.granularity:
+            moment, fraction = second_of(through)
+            message = f"windows until {moment:%Y-%m-%dT%H:%M:%S}{fraction}Z are finished, where none of this length ends"
+            hint = "finish windows of the former length until one of both ends: run --until; or begin anew: state_dir"
+            raise ConfigError(message, code="window.granularity", where=str(self._places.root), hint=hint)
 
     def _check_clock(self, through: int, now: int) -> None:
         """A clock that was ahead has finished windows of the future: what comes for them now would be taken as late."""
         # Whoever begins now begins with the next window.
         if through > now + self._spec.temporal.granularity:
-            moment = datetime.fromtimestamp(through // 1_000_000_000, UTC)
+            moment, _ = second_of(through)
             message = f"windows until {moment:%Y-%m-%dT%H:%M:%SZ} are finished, which is in the future"
             hint = "this or an earlier clock is wrong: set it right and wait until then, or begin anew: state_dir"
             raise DataError(message, code="window.clock", where=str(self._places.root), hint=hint)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -159,6 +159,12 @@ def _sampling(told: dict[str, Any]) -> Sampling:
 def _settings(block: OtherBlock, inner: str, declared: Attrs) -> dict[str, Any]:
     found = next((b.args for b in block.blocks if b.kind == inner), {}) if inner else block.args
     return {name: found.get(name, attr.default) for name, attr in declared.items()}
+
+
+def second_of(nanoseconds: int) -> tuple[datetime, str]:
+    """The second since 1970, and what is beyond it: windows may be shorter than one."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return datetime.fromtimestamp(seconds, UTC), f".{rest:09d}".rstrip("0") if rest else ""
 
 
 def _nanos(span: timedelta) -> int:

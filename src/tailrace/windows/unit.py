@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import lru_cache
 
 from tailrace.core.errors import DataError
@@ -15,7 +14,7 @@ from tailrace.windows.limits import limited
 from tailrace.windows.results import is_report, selected
 from tailrace.windows.sampling import Sampling
 from tailrace.windows.sources import Reader, Source
-from tailrace.windows.spec import WindowSpec
+from tailrace.windows.spec import WindowSpec, second_of
 from tailrace.windows.sql import Prepared
 from tailrace.windows.staged import Staged
 from tailrace.windows.state import Done
@@ -103,6 +102,6 @@ def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, began
 
 def label(wanted: Wanted) -> str:
     """What a window's results are called."""
-    moment = datetime.fromtimestamp(wanted.start // 1_000_000_000, UTC)
+    moment, fraction = second_of(wanted.start)
     late = f"-late-{wanted.late}" if wanted.late else ""
-    return f"window={moment:%Y%m%dT%H%M%SZ}{late}"
+    return f"window={moment:%Y%m%dT%H%M%S}{fraction}Z{late}"
