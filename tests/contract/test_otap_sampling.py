@@ -14,7 +14,7 @@ from samplereference import Floats, lognormal, sample, uniforms
 
 from tailrace.core.errors import QueryError
 from tailrace.windows.sampling import Sampling
-from tailrace.windows.sql import Prepared, rewritten, window_values
+from tailrace.windows.sql import Prepared, rewritten, sampled, window_values
 
 GROUPED = """select _part_id, weighted_reservoir_sample(STRUCT(id, w), {sample_size}) as sampled
 from items group by _part_id order by _part_id"""
@@ -105,6 +105,20 @@ def test_a28_the_seed_and_ids_of_any_size_and_type() -> None:
     rows = run(table, window, 12)
     assert len(rows) == len(ids)
     assert {one["value"]["id"] for one in rows[0][1]} == {one["value"]["id"] for one in drawn}
+
+
+@pytest.mark.parametrize(
+    "made", ["n::UBIGINT + 9223372036854775807", "n::HUGEINT * 10::HUGEINT ** 30", "encode('log ' || n)", "md5(n::TEXT)::UUID",
+             "DATE '2026-09-21' + n::INT", "TIMESTAMP '2026-09-21' + INTERVAL 1 HOUR * n", "[n]", "{'trace': n}"],
+)  # fmt: skip
+def test_items_of_any_type_are_drawn(made: str) -> None:
+    """They are told apart by their text. A few were the whole sample, and all that it stood for."""
+    source = f"WITH items AS (SELECT {made} AS id, 1.0 AS w FROM range(1, 401) AS r(n))"
+    drawn = "weighted_reservoir_sample(STRUCT(id, w), 100) AS s FROM items"
+    query = f"{source} SELECT count(DISTINCT d.value.id), sum(d.adjusted_weight) FROM (SELECT {drawn}), unnest(s) AS t(d)"
+    ((count, estimate),) = duckdb.sql(sampled(query)).fetchall()
+    assert count == 100
+    assert 250 < estimate < 600
 
 
 def test_a29_sums_and_subsets_are_unbiased() -> None:

@@ -5,6 +5,7 @@ Numbers are those of the list in docs/windows.md. One file, so that one session 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -125,6 +126,27 @@ def test_windows_that_spark_answers(spark: SparkSession, base: Path, tmp_path: P
         else:
             assert list(by_duckdb) == list(by_spark)
             assert by_duckdb == by_spark
+
+
+ODD = ["a b", "a%2Fb", "ä", "[ab]", "{a,b}", "a*", "", "__HIVE_DEFAULT_PARTITION__", "a?b", "a#b", "a'b"]
+
+
+@pytest.mark.parametrize("parts", [["one", "2", "ä=b"], ["a%2Fb"], ["__HIVE_DEFAULT_PARTITION__"], ODD])
+def test_partitions_of_any_name_and_files_of_the_same(
+    parts: list[str], spark: SparkSession, base: Path, tmp_path: Path
+) -> None:
+    """Every partition holds the same files, as copies do."""
+    for table in ("logs", "log_attrs", "resource_attrs"):
+        (held,) = (base / table).iterdir()
+        for part in parts:
+            shutil.copytree(held, tmp_path / "in" / table / f"_part_id={part}")
+    for engine in ("duckdb", "spark"):
+        (root := tmp_path / engine).mkdir()
+        (root / "in").symlink_to(tmp_path / "in")
+        runner = running.run_here if engine == "duckdb" else lambda units: run_by_spark(spark, units)
+        spec = spec_at(root, query=SAMPLED.replace("100", "20"), target_partitions=2)
+        assert running.WindowRun(spec, places(root), runner).run(START + 100 * MINUTE) == 1
+    assert results(tmp_path / "spark") == results(tmp_path / "duckdb") != {}
 
 
 def test_a27_files_are_for_spark_too(session: SparkSession, window: WindowData) -> None:

@@ -166,12 +166,11 @@ class _Widening:
             yield {"item": _item(call, dialect), "o": f"coalesce({call.column('r')}, double('NaN'))"}
 
     def _id(self) -> str:
-        """The item as a number."""
+        """The item as a number: itself, or made of its text where it is none, or has more than 64 bits."""
         identity = self.call.fields[0][1]
         hashed = self.dialect.hexadecimal.format(a=f"md5(CAST({identity} AS {self.dialect.text}))")
-        return (
-            f"CASE WHEN {self.dialect.is_text.format(a=identity)} THEN {hashed} ELSE TRY_CAST({identity} AS BIGINT) END"
-        )
+        is_text = self.dialect.is_text.format(a=identity)
+        return f"coalesce(CASE WHEN NOT {is_text} THEN TRY_CAST({identity} AS BIGINT) END, {hashed})"
 
     def _half(self, shift: int) -> str:
         """32 bits of that number, with as many of the salt."""

@@ -6,6 +6,7 @@ every window are: no rows pass through the driver.
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -42,6 +43,7 @@ _LOGS = f"""id BIGINT,
     dropped_attributes_count BIGINT, event_name STRING, flags BIGINT"""
 _SCHEMAS = {"logs": _LOGS, **dict.fromkeys(ATTRIBUTES, f"parent_id BIGINT, key STRING, {_VALUES}")}
 "Types are told, not found out: Spark refuses to infer times in nanoseconds, and takes numbers of any width so."
+_PLAIN = re.compile(r"(?!.*(?:__HIVE_DEFAULT_PARTITION__|_part_id=/))[\w /.,:=+@~-]*")
 
 
 def run_by_spark(spark: SparkSession, units: list[Unit]) -> Iterator[list[Done]]:
@@ -70,7 +72,7 @@ def run_by_spark(spark: SparkSession, units: list[Unit]) -> Iterator[list[Done]]
 
 
 def _staged(session: SparkSession, spec: WindowSpec, wanted: Wanted) -> Wanted:
-    if not all(source.ours for source in wanted.sources):
+    if not all(source.ours for source in wanted.sources) or not _spelled_alike(spec, wanted.sources):
         # Whose resource a log has is found by reading such files in their order: the task does that, and asks too.
         return wanted
     folder = f"{STAGED}/{uuid.uuid4().hex}-answer"
@@ -82,17 +84,17 @@ def _staged(session: SparkSession, spec: WindowSpec, wanted: Wanted) -> Wanted:
 
 def _answered(session: SparkSession, spec: WindowSpec, wanted: Wanted, folder: str) -> None:
     session.conf.set("spark.sql.shuffle.partitions", str(spec.target_partitions))
-    register(session, spec, wanted)
     values = window_values(wanted.start, wanted.start + spec.temporal.granularity, spec.sample_size)
     sampling = replace(spec.sampling, parts=tuple(dict.fromkeys(source.file.part_id for source in wanted.sources)))
     try:
+        register(session, spec, wanted)
         found = session.sql(rewritten(spec.query, "spark", values, sampling))
         if {PART_ID, "parent_id"} <= set(found.columns):
             # Logs are put in order when they are written.
             found = session.sql(rewritten(spec.query, "spark", values, sampling, ordered=False))
         found.coalesce(1).write.parquet(f"{spec.out.uri}/{folder}")
     except Exception as error:
-        if not type(error).__module__.startswith("pyspark.errors"):
+        if not type(error).__module__.startswith(("pyspark.errors", "py4j.")):
             raise
         hint = 'DuckDB may answer it: engine = "duckdb"'
         raise QueryError(one_line(error), code="query.failed", hint=hint) from None
@@ -135,6 +137,11 @@ def _views(sentinels: bool) -> dict[str, str]:
     }
 
 
+def _spelled_alike(spec: WindowSpec, sources: Iterable[Source]) -> bool:
+    """Does Spark take the addresses for what they say? `%2F` is a slash to it, and a star stands for other files."""
+    return all(_PLAIN.fullmatch(spec.base.address(source.file.name)) for source in sources)
+
+
 def _files(sources: Iterable[Source]) -> dict[str, list[OtapFile]]:
     """By table; files of attributes may be those of several files of logs."""
     found: dict[str, dict[str, OtapFile]] = {name: {} for name in TABLES}
@@ -156,5 +163,7 @@ def _read(session: SparkSession, spec: WindowSpec, table: str, files: list[OtapF
 
 
 def _map(values: dict[str, str]) -> str:
-    pairs = ", ".join(f"'{name.rpartition('/')[2]}', {value}" for name, value in values.items())
+    # Partitions may hold files of the same name, of which the same is told.
+    told = {name.rpartition("/")[2]: value for name, value in values.items()}
+    pairs = ", ".join(f"'{name}', {value}" for name, value in told.items())
     return f"element_at(map({pairs}), file_name)"
