@@ -107,15 +107,16 @@ def test_a28_the_seed_and_ids_of_any_size_and_type() -> None:
     assert {one["value"]["id"] for one in rows[0][1]} == {one["value"]["id"] for one in drawn}
 
 
-@pytest.mark.parametrize(
-    "made", ["n::UBIGINT + 9223372036854775807", "n::HUGEINT * 10::HUGEINT ** 30", "encode('log ' || n)", "md5(n::TEXT)::UUID",
-             "DATE '2026-09-21' + n::INT", "TIMESTAMP '2026-09-21' + INTERVAL 1 HOUR * n", "[n]", "{'trace': n}"],
-)  # fmt: skip
+WIDE = ("n::UBIGINT + 9223372036854775807", "n::HUGEINT * 10::HUGEINT ** 30")
+TYPED = ("encode('log ' || n)", "md5(n::TEXT)::UUID", "DATE '2026-09-21' + n::INT", "[n]", "{'trace': n}")
+
+
+@pytest.mark.parametrize("made", [*WIDE, *TYPED, "TIMESTAMP '2026-09-21' + INTERVAL 1 HOUR * n"])
 def test_items_of_any_type_are_drawn(made: str) -> None:
     """They are told apart by their text. A few were the whole sample, and all that it stood for."""
     source = f"WITH items AS (SELECT {made} AS id, 1.0 AS w FROM range(1, 401) AS r(n))"
     drawn = "weighted_reservoir_sample(STRUCT(id, w), 100) AS s FROM items"
-    query = f"{source} SELECT count(DISTINCT d.value.id), sum(d.adjusted_weight) FROM (SELECT {drawn}), unnest(s) AS t(d)"
+    query = f"{source} SELECT count(DISTINCT d.value.id), sum(d.adjusted_weight) FROM (SELECT {drawn}), unnest(s) t(d)"
     ((count, estimate),) = duckdb.sql(sampled(query)).fetchall()
     assert count == 100
     assert 250 < estimate < 600

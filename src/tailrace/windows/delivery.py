@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+import msgspec
 import urllib3
 from urllib3.exceptions import HTTPError
 
@@ -20,6 +21,8 @@ from tailrace.formats.protobuf_wire import SPAN, VARINT, varint, walk
 REQUEST = 4 << 20
 "Bytes of a request at most, unless one resource has more."
 ATTEMPTS = 6
+LONGEST_WAIT = 60.0
+"Seconds before the next try, whatever the other side asks for."
 _TYPES = {".pb": "application/x-protobuf", ".jsonl": "application/json"}
 SENT = tuple(_TYPES)
 "Ends of names of results that are OTLP; reports are not."
@@ -46,7 +49,7 @@ class Endpoint:
         """One result, by its name; returns how many logs the other side has not taken."""
         suffix = name[name.rindex(".") :]
         pieces = _lines(body) if suffix == ".jsonl" else _requests(body)
-        retry = urllib3.Retry(
+        retry = _Retry(
             total=ATTEMPTS, backoff_factor=self.backoff, status_forcelist=_AGAIN, allowed_methods=None,
             raise_on_status=False,
         )  # fmt: skip
@@ -62,8 +65,7 @@ class Endpoint:
                     raise self._failed(one_line(error), name) from None
                 if answer.status >= 300:
                     raise self._failed(f"it answers {answer.status}", name)
-                if suffix == ".pb":
-                    rejected += _rejected(answer.data)
+                rejected += _rejected(answer.data, answer.headers.get("Content-Type") or _TYPES[suffix])
         return rejected
 
     def _failed(self, reason: str, name: str) -> SourceError:
@@ -89,8 +91,31 @@ def _requests(body: bytes) -> Iterator[bytes]:
         yield body[start:at]
 
 
-def _rejected(answer: bytes) -> int:
-    """ExportLogsServiceResponse.partial_success.rejected_log_records."""
+class _Retry(urllib3.Retry):
+    """Whoever asks for hours is asked again by the next run."""
+
+    def get_retry_after(self, response: urllib3.BaseHTTPResponse) -> float | None:
+        told = super().get_retry_after(response)
+        return None if told is None else min(told, LONGEST_WAIT)
+
+
+class _Partial(msgspec.Struct, rename="camel"):
+    rejected_log_records: int = 0
+
+
+class _Answer(msgspec.Struct, rename="camel"):
+    partial_success: _Partial | None = None
+
+
+def _rejected(answer: bytes, kind: str) -> int:
+    """ExportLogsServiceResponse.partial_success.rejected_log_records; 0 where it is none."""
+    if kind.startswith(_TYPES[".jsonl"]):
+        try:
+            # Numbers of 64 bits are texts in JSON.
+            partial = msgspec.json.decode(answer, type=_Answer, strict=False).partial_success
+        except msgspec.DecodeError:
+            return 0
+        return partial.rejected_log_records if partial else 0
     return sum(value for _, number, wire, value, _ in _of(answer, 1) if (number, wire) == (1, VARINT))
 
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tailrace.core.errors import QueryError
+from tailrace.core.errors import QueryError, TailraceError
 
 TIMEOUT = "window.timeout"
 _AGAIN = 0.2
@@ -29,11 +29,10 @@ def limited(interrupt: Callable[[], object], seconds: float, where: str) -> Iter
         watching.start()
     try:
         yield
-    except QueryError as error:
+    except Exception as error:
         if not over.is_set():
-            raise QueryError(error.message, code=error.code, where=error.where or where, hint=error.hint) from None
-    except Exception:
-        if not over.is_set():
+            if isinstance(error, TailraceError):
+                error.where = error.where or where
             raise
     finally:
         done.set()

@@ -92,7 +92,9 @@ class WindowRun:
         """Of a window that begins before and ends after what is finished, the rest would belong to none."""
         if through % self._spec.temporal.granularity:
             moment, fraction = second_of(through)
-            message = f"windows until {moment:%Y-%m-%dT%H:%M:%S}{fraction}Z are finished, where none of this length ends"
+            message = (
+                f"windows until {moment:%Y-%m-%dT%H:%M:%S}{fraction}Z are finished: none of this length ends there"
+            )
             hint = "finish windows of the former length until one of both ends: run --until; or begin anew: state_dir"
             raise ConfigError(message, code="window.granularity", where=str(self._places.root), hint=hint)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tailrace.core.errors import QueryError, one_line
 from tailrace.windows.batches import batches, even
 from tailrace.windows.forms import FORMS
 from tailrace.windows.schema import Tables
@@ -27,7 +28,11 @@ class Staged:
 
     def rows(self, answer: pa.Table) -> None:
         """The answer as it is."""
-        self._write(".parquet", lambda path: pq.write_table(answer, path, compression="zstd"))
+        try:
+            self._write(".parquet", lambda path: pq.write_table(answer, path, compression="zstd"))
+        except pa.ArrowException as error:
+            message = f"the answer cannot be written as Parquet: {one_line(error)}"
+            raise QueryError(message, code="query.answer", hint="cast the column to what Parquet has") from None
 
     def logs(self, tables: Tables) -> None:
         """The logs that it selects."""

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tailrace.core.errors import DataError, one_line
 from tailrace.formats import otlp_wire as wire
 from tailrace.formats.fit import joined, quoted
 from tailrace.formats.otlp_wire import placed, utf8
@@ -171,7 +172,16 @@ def _unserialised(columns: Columns, write: Callable[[object], bytes]) -> pa.Arra
     types = columns["type"].fill_null(schema.EMPTY)
     nested = pc.is_in(types, pa.array([schema.MAP, schema.SLICE], pa.uint8()))
     values = pc.if_else(nested, columns["ser"], pa.scalar(None, pa.binary()))
-    return _each(values, lambda data: write(decode(data)))
+
+    def written(data: bytes) -> bytes:
+        try:
+            return write(decode(data))
+        except ValueError as error:
+            hint = "`ser` of types 5 and 6 holds CBOR: see docs/windows.md#the-tables"
+            message = f"a map or list is no CBOR: {one_line(error)}"
+            raise DataError(message, code="window.damaged-value", hint=hint) from None
+
+    return _each(values, written)
 
 
 def _each(values: pa.Array, make: Callable[[bytes], bytes]) -> pa.Array:
