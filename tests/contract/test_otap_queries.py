@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -148,6 +149,18 @@ def test_a22_logs_without_attributes_are_there(base: Path, requests: list[Reques
     again = window(base)
     assert again.logs["id"].to_pylist() == data.logs["id"].to_pylist()
     assert sum(number < 0 for number in data.logs["id"].to_pylist()) == 3
+
+
+def test_a22_a_log_may_have_an_id_and_no_attributes(tmp_path: Path) -> None:
+    """Other writers give one to every log, and tables may be absent."""
+    request = simple("shop", ["a", "b"])
+    write(tmp_path, request)
+    shutil.rmtree(tmp_path / "log_attrs")
+    found, chosen = answer(window(tmp_path), PASS_THROUGH)
+    assert found["parent_id"].to_pylist() == [0, 1]
+    for record in request[0]["scopes"][0]["records"]:
+        record["attributes"] = ()
+    assert chosen == told_by_request(request)
 
 
 def test_a23_what_an_answer_leaves_out_is_not_lost(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from otlprequests import (
     told_by_request,
 )
 from upstreamfiles import Exporter
+from windowruns import run
 
 from tailrace.core.errors import DataError
 from tailrace.lake.place import LocalPlace
@@ -40,6 +41,29 @@ def test_a06_only_whole_files_of_the_right_name_are_read(tmp_path: Path) -> None
     with pytest.raises(DataError, match="not a whole Parquet file") as failure:
         told_by_tables(tmp_path)
     assert broken.name in str(failure.value)
+
+
+@pytest.mark.parametrize("table", ["logs", "log_attrs"])
+def test_a_file_that_is_gone_when_it_is_opened(table: str, tmp_path: Path) -> None:
+    """As one is that is deleted between the two: here a link shows it, and leads nowhere."""
+    write(tmp_path / "in", simple("shop", ["a", "b"]))
+    (file,) = (tmp_path / "in" / table).rglob("*.parquet")
+    file.unlink()
+    file.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(DataError, match="the file is gone") as failure:
+        run(tmp_path)
+    assert (failure.value.code, file.name in str(failure.value)) == ("window.gone-file", True)
+
+
+@pytest.mark.parametrize("column", ["time_unix_nano", "parent_id"])
+def test_columns_of_another_type(column: str, tmp_path: Path) -> None:
+    write(tmp_path / "in", simple("shop", ["a", "b"]))
+    (file,) = (tmp_path / "in" / ("log_attrs" if column == "parent_id" else "logs")).rglob("*.parquet")
+    table = pq.ParquetFile(file).read()
+    pq.write_table(table.set_column(table.column_names.index(column), column, pa.array(["x"] * len(table))), file)
+    with pytest.raises(DataError) as failure:
+        run(tmp_path)
+    assert (failure.value.code, file.name in str(failure.value)) == ("window.damaged-file", True)
 
 
 def test_a07_an_absent_table_is_an_empty_one(tmp_path: Path) -> None:

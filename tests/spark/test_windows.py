@@ -5,10 +5,10 @@ Numbers are those of the list in docs/windows.md. One file, so that one session 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,27 +128,6 @@ def test_windows_that_spark_answers(spark: SparkSession, base: Path, tmp_path: P
             assert by_duckdb == by_spark
 
 
-ODD = ["a b", "a%2Fb", "ä", "[ab]", "{a,b}", "a*", "", "__HIVE_DEFAULT_PARTITION__", "a?b", "a#b", "a'b"]
-
-
-@pytest.mark.parametrize("parts", [["one", "2", "ä=b"], ["a%2Fb"], ["__HIVE_DEFAULT_PARTITION__"], ODD])
-def test_partitions_of_any_name_and_files_of_the_same(
-    parts: list[str], spark: SparkSession, base: Path, tmp_path: Path
-) -> None:
-    """Every partition holds the same files, as copies do."""
-    for table in ("logs", "log_attrs", "resource_attrs"):
-        (held,) = (base / table).iterdir()
-        for part in parts:
-            shutil.copytree(held, tmp_path / "in" / table / f"_part_id={part}")
-    for engine in ("duckdb", "spark"):
-        (root := tmp_path / engine).mkdir()
-        (root / "in").symlink_to(tmp_path / "in")
-        runner = running.run_here if engine == "duckdb" else lambda units: run_by_spark(spark, units)
-        spec = spec_at(root, query=SAMPLED.replace("100", "20"), target_partitions=2)
-        assert running.WindowRun(spec, places(root), runner).run(START + 100 * MINUTE) == 1
-    assert results(tmp_path / "spark") == results(tmp_path / "duckdb") != {}
-
-
 def test_a27_files_are_for_spark_too(session: SparkSession, window: WindowData) -> None:
     """With a schema of its own, as times in nanoseconds and numbers without a sign are not Spark's."""
     for name in ("logs", "log_attrs"):
@@ -223,13 +202,18 @@ def test_a34_weights_on_spark(spark: SparkSession) -> None:
     assert sorted(one[0] for one in found) == [7, 8]
 
 
-def test_samples_of_any_table_are_the_same(spark: SparkSession, items: pa.Table) -> None:
-    """Ids are texts here, and unique without a partition."""
+@pytest.mark.parametrize("kind", ["text", "wide"])
+def test_samples_of_any_table_are_the_same(kind: str, spark: SparkSession, items: pa.Table) -> None:
+    """Ids are texts here, or have more than 64 bits, and are unique without a partition."""
     query = """select service, weighted_reservoir_sample(STRUCT(tp_id, w), 9) as sampled from lake_rows
     group by service order by service"""
-    table = items.append_column("tp_id", pc.binary_join_element_wise(items["id"].cast(pa.string()), "x", ":"))
+    ids = pc.binary_join_element_wise(items["id"].cast(pa.string()), "x", ":")
+    if kind == "wide":
+        ids = pa.array([Decimal(n) * 10**20 for n in items["id"].to_pylist()], pa.decimal128(38))
+    table = items.append_column("tp_id", ids)
     spark.createDataFrame(table).createOrReplaceTempView("lake_rows")
     on_spark = spark.sql(sampled(query, "spark")).toArrow().to_pylist()
+    assert all(len(row["sampled"]) == 9 for row in on_spark)
     with duckdb.connect() as connection:
         connection.register("lake_rows", table)
         assert connection.sql(sampled(query)).to_arrow_table().to_pylist() == on_spark

@@ -15,9 +15,10 @@ from tailrace.windows.batches import filled, struct_ids
 from tailrace.windows.finding import Ids, distinct, places
 from tailrace.windows.reading import Part, effective_times
 from tailrace.windows.schema import ATTRS, KEYED, LOGS, PART_ID, RESOURCE, SCOPE, Tables, fitted
-from tailrace.windows.views import HIDDEN, ROW, ROWS_OF, TIMESTAMP
+from tailrace.windows.views import BARE, HIDDEN, ROW, ROWS_OF, TIMESTAMP
 
 _FILE_BITS, ROW_BITS = 35, 28
+_Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class _Gathered:
         self._views: dict[str, list[pa.Table]] = {name: [] for name in VIEW_SCHEMAS}
         self._next = {"resource": 0, "scope": 0}
 
-    def add(self, part: Part, times: Ids, inside: npt.NDArray[np.bool_]) -> None:
+    def add(self, part: Part, times: Ids, inside: _Mask) -> None:
         logs = part.tables.logs
         own = filled(logs["id"])
         ids = np.where(own < 0, synthetic_ids(part.file.name, part.rows), own)
@@ -107,7 +108,7 @@ class _Gathered:
         }
         for name in ("time_unix_nano", "observed_time_unix_nano"):
             view[name] = chosen[name].cast(_BIG)
-        self._add_attributes("log_attrs", part, own, times)
+        view[BARE] = pa.array(~self._add_attributes("log_attrs", part, own, times))
         for kind, row in ROWS_OF.items():
             local = struct_ids(chosen, kind)
             known = distinct(local)
@@ -118,8 +119,8 @@ class _Gathered:
             self._next[kind] += len(known)
         self._views["logs"].append(pa.table(view))
 
-    def _add_attributes(self, name: str, part: Part, parents: Ids, told: npt.NDArray[np.generic]) -> None:
-        """Those of these parents; each says with it what is told of its parent."""
+    def _add_attributes(self, name: str, part: Part, parents: Ids, told: npt.NDArray[np.generic]) -> _Mask:
+        """Those of these parents, each with what is told of its parent; returns which of them have any."""
         table = fitted(part.tables.of(name), KEYED)
         held = filled(table["parent_id"])
         found = places(held, parents)
@@ -130,13 +131,16 @@ class _Gathered:
         view = chosen.set_column(0, "parent_id", pa.array(held))
         view = view.append_column(PART_ID, _repeated(part.part_id, len(chosen)))
         self._views[name].append(view.append_column(HIDDEN[name][0], pa.array(told[found])))
+        having = np.zeros(len(parents), bool)
+        having[found] = True
+        return having
 
     def done(self) -> WindowData:
         logs, log_attrs, resource_attrs, scope_attrs = (_joined(tables, name) for name, tables in self._views.items())
         return WindowData(logs, log_attrs, resource_attrs, scope_attrs, self.undated, self.unresolved)
 
 
-def _rows_of(table: pa.Table, chosen: npt.NDArray[np.bool_]) -> pa.Table:
+def _rows_of(table: pa.Table, chosen: _Mask) -> pa.Table:
     """Mostly files are cut as windows are, and all rows are chosen: nothing is copied then."""
     return table if chosen.all() else table.filter(pa.array(chosen))
 
@@ -159,6 +163,7 @@ _VIEW_LOGS = pa.schema(
         _PART,
         *(pa.field(field.name, _RETYPED.get(field.name, field.type)) for field in LOGS),
         *(pa.field(name, _BIG) for name in ("otap_id", TIMESTAMP)),
+        pa.field(BARE, pa.bool_()),
         *(
             field
             for kind, row in ROWS_OF.items()

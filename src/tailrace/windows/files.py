@@ -118,7 +118,10 @@ class damage_told:
         return
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, pa.ArrowException | OSError) and not isinstance(error, FileNotFoundError):
+        if isinstance(error, FileNotFoundError):
+            hint = "run it again: it is not looked for any more; or bring the file back first"
+            raise DataError("the file is gone", code="window.gone-file", where=self._where, hint=hint) from error
+        if isinstance(error, pa.ArrowException | OSError):
             hint = "delete the file if it cannot be restored; nothing was written for it"
             message = f"not a whole Parquet file: {one_line(error)}"
             raise DataError(message, code="window.damaged-file", where=self._where, hint=hint) from error

@@ -77,6 +77,8 @@ def _range(held: pq.ColumnChunkMetaData, complete: bool) -> Range | None:
     if not told.has_min_max:
         return NOTHING if told.null_count == held.num_values else None
     low, high = told.min_raw, told.max_raw
+    if not (isinstance(low, int) and isinstance(high, int)):
+        return None
     if held.physical_type == "INT32":
         # Ids have no sign, footers have: from 2^31 on they are told as negative numbers.
         low, high = low & _MASK, high & _MASK

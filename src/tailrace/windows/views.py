@@ -6,10 +6,12 @@ from tailrace.windows.schema import VALUE_FIELDS
 
 TIMESTAMP = "timestamp_unix_nano"
 "When a log happened, in every view."
+BARE = "bare"
+"Has a log no attributes? Then it may have an id all the same: not every writer leaves it out."
 ROW, ROWS_OF = "row", {"resource": "resource_row", "scope": "scope_row"}
 "Numbers of resources or scopes that no two partitions share, of their attributes and of logs."
 HIDDEN = {
-    "logs": tuple(ROWS_OF.values()), "log_attrs": (TIMESTAMP,), "resource_attrs": (ROW,), "scope_attrs": (ROW,)
+    "logs": (*ROWS_OF.values(), BARE), "log_attrs": (TIMESTAMP,), "resource_attrs": (ROW,), "scope_attrs": (ROW,)
 }  # fmt: skip
 "Columns that the rows of a window have besides, for views alone."
 
@@ -22,14 +24,16 @@ def views(*, sentinels: bool = True, prepared: bool = False) -> dict[str, str]:
     In `log_attributes` a log without attributes has one row without a key, so that it is there to be selected. In
     `resource_attributes` and `scope_attributes` attributes are repeated for every log: `parent_id` is the log's id.
     """
-    bare = ", ".join(f"CAST(NULL AS {_TYPES[field.name]}) AS {field.name}" for field in VALUE_FIELDS[1:])
+    nulls = ", ".join(f"CAST(NULL AS {_TYPES[field.name]}) AS {field.name}" for field in VALUE_FIELDS[1:])
     attributes = f"""SELECT a._part_id, a.parent_id, a.key, {_VALUES}, l.timestamp_unix_nano
         FROM log_attrs AS a JOIN logs AS l ON l.id = a.parent_id AND l._part_id = a._part_id"""
+    bare = "logs AS l ANTI JOIN log_attrs AS a ON a.parent_id = l.otap_id AND a._part_id = l._part_id"
     if prepared:
         attributes = f"SELECT a._part_id, a.parent_id, a.key, {_VALUES}, a.{TIMESTAMP} FROM log_attrs_rows AS a"
+        bare = f"logs_rows AS l WHERE l.{BARE}"
     if sentinels:
-        attributes += f""" UNION ALL SELECT _part_id, id, CAST(NULL AS VARCHAR), CAST(0 AS SMALLINT), {bare},
-        timestamp_unix_nano FROM logs WHERE otap_id IS NULL"""
+        attributes += f""" UNION ALL SELECT l._part_id, l.id, CAST(NULL AS VARCHAR), CAST(0 AS SMALLINT), {nulls},
+        l.timestamp_unix_nano FROM {bare}"""
     return {
         "log_attributes": attributes,
         "resource_attributes": _repeated("resource", prepared),
