@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import sqlite3
 import threading
 import time
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ from windowruns import MINUTE, results, run
 
 from tailrace.cli.main import cli
 from tailrace.config import load
-from tailrace.core.errors import QueryError
+from tailrace.core.errors import QueryError, UsageError
 from tailrace.lake.place import LocalPlace
 from tailrace.windows import run as running
 from tailrace.windows.spec import read_spec
@@ -174,3 +177,25 @@ def test_units_are_as_many_as_windows_may_be_under_way(root: Path) -> None:
     (other / "in").symlink_to(root / "in")
     run(other, concurrent_windows=4)
     assert results(other) == alone != {}
+
+
+def test_a_disk_that_is_full_is_told_by_what_was_to_be_written(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for place, name in (("out", "create"), ("state", "put_if_absent")):
+        with monkeypatch.context() as patched:
+            patched.setattr(LocalPlace, name, full)
+            with pytest.raises(UsageError, match="No space left on device") as failure:
+                run(root)
+        assert str(root / place) in str(failure.value)
+    with monkeypatch.context() as patched:
+        patched.setattr(running, "Catalog", _no_catalog)
+        with pytest.raises(UsageError, match="disk is full") as failure:
+            run(root)
+    assert str(root / "state") in str(failure.value)
+    assert run(root).state.windows == 4
+
+
+def _no_catalog(*_: object) -> None:
+    raise sqlite3.OperationalError("database or disk is full")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,14 +11,16 @@ import pytest
 from otaptables import START, simple, write
 from otlprequests import told_by_proto
 from windowqueries import PASS_THROUGH, SAMPLED
-from windowruns import MINUTE, places, results, spec_at
+from windowruns import MINUTE, places, results, sources_of, spec_at
 
 from tailrace.windows import run as running
-from tailrace.windows.spark_engine import run_by_spark
+from tailrace.windows.spark_engine import register, run_by_spark
+from tailrace.windows.unit import Wanted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+PAGE = Path(__file__).parents[2] / "docs" / "windows.md"
 ODD = ["a b", "a%2Fb", "ä", "[ab]", "{a,b}", "a*", "", "__HIVE_DEFAULT_PARTITION__", "a?b", "a#b", "a'b"]
 
 
@@ -50,3 +53,33 @@ def test_a22_logs_with_an_id_and_no_attributes_on_spark(spark: SparkSession, tmp
     by_duckdb, by_spark = by_both(spark, tmp_path, PASS_THROUGH)
     assert by_spark == by_duckdb
     assert sum(told_by_proto(next(iter(by_spark.values()))).values()) == 3
+
+
+def test_filters_on_the_table_of_all_tables_reach_the_files(spark: SparkSession, tmp_path: Path) -> None:
+    for name in ("shop", "bank"):
+        write(tmp_path / "in", simple(name, ["a", "b"]))
+    session, spec = spark.newSession(), spec_at(tmp_path)
+    register(session, spec, Wanted(START, tuple(sources_of(spec, tmp_path / "state"))))
+
+    def plan(query: str) -> str:
+        return str(session.sql(query)._jdf.queryExecution().executedPlan().toString())
+
+    part = next((tmp_path / "in" / "logs").iterdir()).name.removeprefix("_part_id=")
+    assert plan("select count(*) from otap_temporal").count("FileScan parquet") > 3
+    one = plan(f"select count(*) from otap_temporal where _table_type = 'logs' and _part_id = '{part}'")
+    assert one.count("FileScan parquet") == 1
+    assert "PartitionFilters: [isnotnull(_part_id#" in one
+    assert f" = {part})]" in one
+
+
+def test_a18_the_query_over_one_table(spark: SparkSession, tmp_path: Path) -> None:
+    """As the page has it, with another attribute for the weight."""
+    for name in ("shop", "bank"):
+        write(tmp_path / "in", simple(name, ["a"] * 30))
+    (query,) = re.findall(
+        r"```text\n(with drawn as \(\n  select _part_id, weighted.*?)```", PAGE.read_text(), re.DOTALL
+    )
+    query = query.replace("sampling.weight", "of").replace("100", "9")
+    by_duckdb, by_spark = by_both(spark, tmp_path, query)
+    assert by_spark == by_duckdb
+    assert sum(sum(told_by_proto(body).values()) for body in by_spark.values()) == 18

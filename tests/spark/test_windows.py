@@ -6,7 +6,6 @@ Numbers are those of the list in docs/windows.md. One file, so that one session 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -22,18 +21,15 @@ from otaptables import START, simple, write
 from samplereference import lognormal, sample
 from sparkestimates import estimates, z_score
 from windowqueries import COUNTED, DEFAULT, DEMO, FILTERED, PASS_THROUGH, PLACEHOLDERS, SAMPLED
-from windowruns import MINUTE, places, results, run, spec_at
+from windowruns import MINUTE, places, results, run, sources_of, spec_at
 
 from tailrace.lake.place import LocalPlace
 from tailrace.windows import run as running
-from tailrace.windows.catalog import Catalog
 from tailrace.windows.data import WindowData, load
 from tailrace.windows.engine import answered, opened
 from tailrace.windows.reading import read_parts
 from tailrace.windows.sampling import SPARK, Call, Sampling, aggregate
-from tailrace.windows.sources import Source
 from tailrace.windows.spark_engine import register, run_by_spark
-from tailrace.windows.spec import WindowSpec
 from tailrace.windows.sql import rewritten, sampled, window_values
 from tailrace.windows.state import STAGED
 from tailrace.windows.tasks import run_on_spark
@@ -73,12 +69,6 @@ def session(spark: SparkSession, base: Path, tmp_path_factory: pytest.TempPathFa
     spec = replace(spec_at(base), base=LocalPlace(str(base)))
     register(made, spec, Wanted(START, tuple(sources_of(spec, tmp_path_factory.mktemp("catalog")))))
     return made
-
-
-def sources_of(spec: WindowSpec, state: Path) -> list[Source]:
-    with closing(Catalog(spec, LocalPlace(str(state)))) as catalog:
-        catalog.look()
-        return list(catalog.sources(list(catalog.files)).values())
 
 
 def rows(found: pa.Table) -> list[tuple[Any, ...]]:

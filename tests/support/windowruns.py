@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from otlprequests import Told, told_by_proto
 from windowqueries import PASS_THROUGH
 
 from tailrace.lake.place import LocalPlace
+from tailrace.windows.catalog import Catalog
 from tailrace.windows.delivery import Endpoint
 from tailrace.windows.run import Places, WindowRun, locked
 from tailrace.windows.sampling import Sampling
+from tailrace.windows.sources import Source
 from tailrace.windows.spec import Temporal, WindowSpec
 
 MINUTE = 60_000_000_000
@@ -44,6 +47,13 @@ def run(root: Path, now: int = START + 1_000 * MINUTE, **changes: object) -> Win
         made = WindowRun(spec_at(root, **changes), places(root))
         made.run(now)
     return made
+
+
+def sources_of(spec: WindowSpec, state: Path) -> list[Source]:
+    """All files of logs, each with those of its attributes."""
+    with closing(Catalog(spec, LocalPlace(str(state)))) as catalog:
+        catalog.look()
+        return list(catalog.sources(list(catalog.files)).values())
 
 
 def results(root: Path) -> dict[str, bytes]:

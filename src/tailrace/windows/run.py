@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
@@ -10,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from tailrace.core.errors import ConfigError, DataError
+from tailrace.core.written import cannot_write
 from tailrace.lake.lock import local_lock
 from tailrace.lake.place import LocalPlace
 from tailrace.lake.steps import reached
@@ -65,10 +67,14 @@ class WindowRun:
         """Windows that were finished; `now` in nanoseconds. None that end after `until` are begun."""
         self._deliver(told)
         before = self.state.windows
-        with closing(Catalog(self._spec, self._places.root, self.state.through or 0)) as self._catalog:
-            self._catalog.look()
-            self._catalog.settle(self.state.seen, self.state.through or 0)
-            self._run_ready(now, until, told)
+        try:
+            with closing(Catalog(self._spec, self._places.root, self.state.through or 0)) as self._catalog:
+                self._catalog.look()
+                self._catalog.settle(self.state.seen, self.state.through or 0)
+                self._run_ready(now, until, told)
+        except sqlite3.OperationalError as error:
+            # Of the catalog: a disk that is full, a directory that may not be written to.
+            raise cannot_write(str(self._places.root), error) from None
         return self.state.windows - before
 
     def _run_ready(self, now: int, until: int | None, told: Callable[[Segment], None]) -> None:

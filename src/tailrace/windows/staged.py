@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tailrace.core.errors import QueryError, one_line
+from tailrace.core.written import room_for
 from tailrace.windows.batches import batches, even
 from tailrace.windows.forms import FORMS
 from tailrace.windows.schema import Tables
@@ -38,7 +39,7 @@ class Staged:
         """The logs that it selects."""
         limit = self._spec.batch_size
         if self._spec.form == "otap_parquet":
-            with OtapWriter(self._spec.out / self._folder) as writer:
+            with room_for(str(self._spec.out)), OtapWriter(self._spec.out / self._folder) as writer:
                 for batch in batches(tables, limit):
                     writer.write(batch)
             # Attributes come before their logs, here as in a writer.
@@ -55,8 +56,9 @@ class Staged:
 
     def _write(self, suffix: str, put: Callable[[str], None]) -> None:
         output = Output(f"{self._folder}/{self._name}{suffix}", self._name + suffix)
-        draft = self._spec.out.create(output.staged)
-        put(draft.path)
-        self.bytes += draft.close()
-        draft.wait()
+        with room_for(self._spec.out.address(output.final)):
+            draft = self._spec.out.create(output.staged)
+            put(draft.path)
+            self.bytes += draft.close()
+            draft.wait()
         self.outputs.append(output)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from tailrace.core.errors import LakeError
+from tailrace.core.written import room_for
 from tailrace.lake.place import LocalPlace, Place
 from tailrace.lake.steps import reached
 
@@ -137,7 +138,9 @@ class State:
         """The segment holds from now on; its results get their names."""
         reached("window-staged")
         name = _named(self.segments + 1)
-        if not self.place.put_if_absent(name, msgspec.json.encode(segment), str(os.getpid())):
+        with room_for(str(self.place)):
+            is_ours = self.place.put_if_absent(name, msgspec.json.encode(segment), str(os.getpid()))
+        if not is_ours:
             hint = "let one process at a time run a window"
             raise LakeError("another run has finished windows", code="window.lost", where=str(self.place), hint=hint)
         reached("window-committed")
