@@ -32,9 +32,16 @@ window "far" {{
   base_uri = "{tmp_path}/in"
   engine   = "spark"
   output {{ path = "s3://bucket/out" }}
+}}
+window "itself" {{
+  base_uri = "{tmp_path}/in"
+  output {{
+    path   = "{tmp_path}/in"
+    format = "otap_parquet"
+  }}
 }}"""
     )
-    given, nowhere, far = load([config], now=None, environ={}).of("window")  # type: ignore[arg-type]
+    given, nowhere, far, itself = load([config], now=None, environ={}).of("window")  # type: ignore[arg-type]
     spec = read_spec(given)
     assert spec.temporal == Temporal(5 * MINUTE, MARGIN)
     assert (str(spec.base), spec.sample_size, spec.sampling.seed) == (f"{tmp_path}/in", 7, 3)
@@ -43,6 +50,8 @@ window "far" {{
         read_spec(nowhere)
     with pytest.raises(ConfigError, match="reads and writes directories"):
         read_spec(far)
+    with pytest.raises(ConfigError, match="would be read again"):
+        read_spec(itself)
 
 
 WHOLE = """base_uri = "/in"
@@ -91,5 +100,7 @@ def test_a01_settings_that_cannot_be_meant(setting: str, instead: str, reason: s
     config = tmp_path / "a.tpc"
     assert setting in WHOLE
     config.write_text(f'window "w" {{\n  {WHOLE.replace(setting, instead, 1)}\n}}\n')
-    with pytest.raises(ConfigError, match=reason):
+    with pytest.raises(ConfigError, match=reason) as failure:
         load([config], now=None, environ={})  # type: ignore[arg-type]
+    if reason == "traces":
+        assert failure.value.hint == 'write signal_types = ["logs"]'

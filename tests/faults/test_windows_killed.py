@@ -9,6 +9,7 @@ import pytest
 from otaptables import START, simple, write
 from windowruns import MARGIN, MINUTE, places, results, started, told
 
+from tailrace.core.errors import LakeError
 from tailrace.lake.place import LocalPlace
 from tailrace.windows.state import STAGED, STEPS, State
 
@@ -49,3 +50,21 @@ def test_a13_killed_at_a_step(step: str, logs: Path, undisturbed: dict[str, byte
     state = State.read(places(tmp_path).segments, LocalPlace(str(tmp_path / "out")))
     assert (state.windows, state.through) == (COUNT, START + COUNT * MINUTE)
     assert not (tmp_path / "out" / STAGED).exists()
+
+
+@pytest.mark.parametrize(("place", "body"), [(-1, b""), (-1, b'{"first": 1'), (1, None)])
+def test_a_state_that_is_damaged_is_told(place: int, body: bytes | None, logs: Path, tmp_path: Path) -> None:
+    """As a machine that loses power may leave it. Without the last segment its windows are run again."""
+    (tmp_path / "in").symlink_to(logs)
+    for minute in range(1, COUNT + 1):
+        run(tmp_path, minute)
+    whole = results(tmp_path)
+    segment = sorted((tmp_path / "state" / "segments").glob("0*.json"))[place]
+    segment.unlink() if body is None else segment.write_bytes(body)
+    with pytest.raises(LakeError, match="is missing" if body is None else "is damaged") as failure:
+        State.read(places(tmp_path).segments, LocalPlace(str(tmp_path / "out")))
+    assert (failure.value.code, failure.value.where) == ("window.damaged-state", str(segment))
+    if body is not None:
+        segment.unlink()
+        assert run(tmp_path, COUNT) == 0
+        assert results(tmp_path) == whole

@@ -241,7 +241,9 @@ def _hidden(value: Value, attr: Attr) -> Value:
 def _chosen(setting: Setting, value: str, attr: Attr, report: Report) -> str:
     if attr.choices and value not in attr.choices:
         wanted = " or ".join((", ".join(attr.choices[:-1]), attr.choices[-1])) if attr.choices[1:] else attr.choices[0]
-        hint = f'write {setting.name} = "{nearest(value, attr.choices) or attr.default or attr.choices[0]}"'
+        usual = attr.default if attr.default in attr.choices else attr.choices[0]
+        word = f'"{nearest(value, attr.choices) or usual}"'
+        hint = f"write {setting.name} = {f'[{word}]' if attr.kind == 'texts' else word}"
         raise report.make(setting.where, f"'{setting.name}' must be {wanted}, not '{value}'", "wrong-value", hint)
     return value
 

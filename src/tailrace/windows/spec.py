@@ -106,6 +106,9 @@ def read_spec(block: OtherBlock, connected: Connected = lambda _: None) -> Windo
     waits = sum((duration(str(told[name])) for name in _WAITS), timedelta())
     base = place_at(str(told["base_uri"]), connected(told["connection"]), where)
     out = place_at(str(output["path"]), connected(output["connection"]), where)
+    if output["format"] == "otap_parquet" and str(out) == str(base):
+        message, hint = "results would be read again: output.path is base_uri", "write another path"
+        raise ConfigError(message, code="config.contradiction", where=where, hint=hint)
     if told["engine"] == "spark" and not (base.is_local and out.is_local):
         message, hint = "engine = spark reads and writes directories", 'write engine = "duckdb", or leave it out'
         raise ConfigError(message, code="config.contradiction", where=where, hint=hint)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from tailrace.core.errors import LakeError
+from tailrace.core.errors import LakeError, one_line
 from tailrace.core.written import room_for
 from tailrace.lake.place import LocalPlace, Place
 from tailrace.lake.steps import reached
@@ -100,7 +100,7 @@ class State:
         state = cls(place, out)
         state._unfold()
         for name in place.names(after=_named(state.segments)):
-            state._take(msgspec.json.decode(place.read(name), type=Segment))
+            state._take(_segment(place, name, state.segments + 1))
         return state
 
     def _unfold(self) -> None:
@@ -177,6 +177,19 @@ class _Folded(msgspec.Struct, kw_only=True):
     undated: int
     rejected: int
     waiting: dict[str, Done]
+
+
+def _segment(place: LocalPlace, name: str, number: int) -> Segment:
+    """The one that has to come next."""
+    try:
+        if name == _named(number):
+            return msgspec.json.decode(place.read(name), type=Segment)
+        reason = "is missing"
+    except msgspec.DecodeError as error:
+        reason = f"is damaged: {one_line(error)}"
+    hint = "restore it from a backup; if it is the last one delete it, and its windows are run again"
+    message = f"what tells which windows are finished {reason}"
+    raise LakeError(message, code="window.damaged-state", where=place.address(_named(number)), hint=hint)
 
 
 def _named(number: int) -> str:
