@@ -103,4 +103,4 @@ def test_a01_settings_that_cannot_be_meant(setting: str, instead: str, reason: s
     with pytest.raises(ConfigError, match=reason) as failure:
         load([config], now=None, environ={})  # type: ignore[arg-type]
     if reason == "traces":
-        assert failure.value.hint == 'write signal_types = ["logs"]'
+        assert 'write signal_types = ["logs"]' in str(failure.value)

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from tailrace.lake.place import LocalPlace
 
 IMPORTED = ("part_id", "files", "logs", "refused", "place")
+REASONS = 10
+"Reasons of refusals that are shown."
 EXPORTED = ("logs", "unresolved", "files", "size", "place")
 FORMS = ("otlp_proto", "otlp_json", "otap_ipc", "otap_parquet")
 
@@ -54,8 +56,14 @@ def import_logs(context: Context, files: tuple[str, ...], base: str, max_errors:
     if not done.logs:
         row["part_id"] = None  # there is none
     show_rows([row], IMPORTED, output)
-    for reason, count in sorted(done.reasons.items()):
+    # Each value has a reason of its own: there may be as many as records.
+    reasons = sorted(done.reasons.items(), key=lambda item: (-item[1], item[0]))
+    for reason, count in reasons[:REASONS]:
         click.echo(f"warning: refused {count}: {reason}", err=True)
+    if others := reasons[REASONS:]:
+        told_in = place.address(REFUSED)
+        count = sum(count for _, count in others)
+        click.echo(f"warning: refused {count}: {len(others)} other reasons, see {told_in}", err=True)
     if done.refused > (max_errors if max_errors is not None else 0 if not done.logs else done.refused):
         hint = f"look at {place.address(REFUSED)}, or raise --max-errors"
         raise TooManyBadRows(f"{done.refused} records were refused", where=str(place), hint=hint)

@@ -23,6 +23,8 @@ from tailrace.windows.nested import span, tagged, varint, write_pair, write_valu
 
 _Object = dict[str, Any]
 _WRONG = (ValueError, TypeError, AttributeError, KeyError, OverflowError, struct.error)
+_LONGEST = 200
+"Letters of a reason."
 _NO_LIST = "otlp: scopeLogs or logRecords are no list of objects"
 
 
@@ -76,7 +78,7 @@ def _scope(logs: _Object, bad: list[Bad]) -> bytes:
     for record in records or ():
         found = _told(record, bad, lambda record=record: _record(record))
         out += span(otlp.LOG_RECORDS, found) if found is not None else b""
-    return out + _text(otlp.SCHEMA_URL, logs.get("schemaUrl"))
+    return out + (_told(logs, bad, lambda: _member(otlp.SCHEMA_URL, logs, "schemaUrl")) or b"")
 
 
 def _told(value: object, bad: list[Bad], make: Any) -> bytes | None:
@@ -84,9 +86,13 @@ def _told(value: object, bad: list[Bad], make: Any) -> bytes | None:
         made: bytes = make()
         return made
     except ValueError as error:
-        bad.append(_refused(value, f"otlp: {error}"))
+        reason = str(error)
     except (*_WRONG, RecursionError) as error:
-        bad.append(_refused(value, f"otlp: {type(error).__name__}: {error}"))
+        reason = f"{type(error).__name__}: {error}"
+    if len(reason) > _LONGEST:
+        # The field comes first, and what is wrong last.
+        reason = f"{reason[: _LONGEST // 2]} … {reason[-_LONGEST // 4 :]}"
+    bad.append(_refused(value, f"otlp: {reason}"))
     return None
 
 
@@ -97,6 +103,8 @@ def _refused(value: object, reason: str) -> Bad:
 
 def _described(members: _Object, attributes: int, dropped: int = otlp.DROPPED) -> bytes:
     """Resource or InstrumentationScope; a resource has neither name nor version."""
+    if not isinstance(members, dict):
+        raise ValueError("a resource or scope is no object")
     out = b""
     if attributes == otlp.SCOPE_ATTRIBUTES:
         out += _member(otlp.SCOPE_NAME, members, "name") + _member(otlp.SCOPE_VERSION, members, "version")
@@ -136,7 +144,7 @@ def _value(wrapped: _Object | None, depth: int = 0) -> Value:
             case "intValue":
                 return _whole(value)
             case "doubleValue":
-                return float(value)
+                return float(_number(value))
             case "bytesValue":
                 return _bytes(value)
             case "arrayValue":
@@ -153,9 +161,16 @@ def _typed(value: Any, kind: type) -> Any:
     return value
 
 
+def _number(value: Any) -> Any:
+    """Python takes more for a number than JSON does: `true`, `1_000`, digits of other scripts."""
+    if isinstance(value, bool) or (isinstance(value, str) and ("_" in value or not value.isascii())):
+        raise ValueError(f"{value!r} is no number")
+    return value
+
+
 def _whole(value: int | float | str) -> int:
     try:
-        found = int(value)
+        found = int(_number(value))
     except _WRONG:
         raise ValueError(f"{value!r} is no whole number") from None
     if isinstance(value, float) and found != value:
@@ -215,7 +230,7 @@ def _fixed(number: int, wire: int, form: str, members: _Object, name: str) -> by
 def _unsigned(members: _Object, name: str, bits: int) -> int:
     value = members[name]
     try:
-        found = int(value)
+        found = int(_number(value))
     except _WRONG:
         found = -1
     if not 0 <= found < 1 << bits or (isinstance(value, float) and found != value):
