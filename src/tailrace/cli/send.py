@@ -45,4 +45,6 @@ def command(
         click.echo(
             f"{sent.accepted} accepted, {sent.rejected} rejected, {sent.requests} requests, {sent.retries} again"
         )
+        if sent.first_rejected is not None:
+            click.echo(f"first rejected: {sent.first_rejected}", err=True)
     sys.exit(4 if sent.rejected else 0)

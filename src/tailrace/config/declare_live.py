@@ -162,7 +162,7 @@ LISTENERS = _types(
         "max_body": Attr("size", "Largest body, before and after decompression.", default="10MB"),
         "max_lines": Attr("number", "Lines of a request.", default=10_000, least=1),
         "max_depth": Attr("number", "Nesting of JSON.", default=32, least=1),
-        "request_timeout": Attr("duration", "For headers and body together.", default="30s"),
+        "request_timeout": Attr("duration", "For the head of a request, and again for its body.", default="30s"),
         "trusted_proxies": Attr("texts", "Networks whose `X-Forwarded-For` is believed."),
     }, active=True),
     _type("tcp", "Framed FlatBuffers over TCP.", {

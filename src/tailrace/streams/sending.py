@@ -33,6 +33,8 @@ class Sent:
     rejected: int = 0
     requests: int = 0
     retries: int = 0
+    first_rejected: str | None = None
+    "File, line and what is wrong with it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Target:
         pool = urllib3.PoolManager(retries=False, timeout=30.0)
         address = f"{self.url.rstrip('/')}/v1/{self.kind}"
         for number, (path, lines) in enumerate(_batches(paths, self.batch)):
-            body = b"\n".join(lines)
+            body = b"\n".join(lines.values())
             name = hashlib.sha256(f"{path}:{number}".encode() + body).hexdigest()
             answer = self._posted(pool, address, body, name, sent)
             told = _told(answer.data)
@@ -76,6 +78,9 @@ class Target:
             sent.lines += len(lines)
             sent.accepted += told.get("accepted", 0)
             sent.rejected += told.get("rejected", 0)
+            if sent.first_rejected is None and (found := _first_error(told)):
+                place, text = found
+                sent.first_rejected = f"{path}:{[*lines][place]}, sent as {self.kind}: {text}"
         return sent
 
     def _posted(
@@ -119,7 +124,7 @@ class Target:
                 sent.accepted = sent.lines
             else:
                 for _, lines in _batches(paths, self.batch):
-                    _send_lines(connection, lines, scheme)
+                    _send_lines(connection, [*lines.values()], scheme)
                     sent.lines += len(lines)
                     sent.accepted += len(lines)
             if kind == socket.SOCK_STREAM:
@@ -135,6 +140,14 @@ def _told(data: bytes) -> dict[str, Any]:
         return msgspec.json.decode(data, type=dict[str, Any])
     except msgspec.MsgspecError:
         return {}
+
+
+def _first_error(told: dict[str, Any]) -> tuple[int, str] | None:
+    """Which line of a request was rejected first, counted from zero, and why."""
+    match told.get("errors"):
+        case [{"line": int(line), "error": str(text)}, *_]:
+            return line - 1, text
+    return None
 
 
 def _seconds(retry_after: str) -> float:
@@ -164,15 +177,16 @@ def _send_lines(connection: socket.socket, lines: list[bytes], scheme: str) -> N
     time.sleep(len(lines) / _DATAGRAMS_A_SECOND)
 
 
-def _batches(paths: list[Path], size: int) -> Iterator[tuple[Path, list[bytes]]]:
+def _batches(paths: list[Path], size: int) -> Iterator[tuple[Path, dict[int, bytes]]]:
+    """Lines by their numbers."""
     for path in paths:
-        held: list[bytes] = []
+        held: dict[int, bytes] = {}
         with path.open("rb") as file:
-            for line in file:
+            for number, line in enumerate(file, 1):
                 if line.strip():
-                    held.append(line.rstrip(b"\r\n"))
+                    held[number] = line.rstrip(b"\r\n")
                 if len(held) == size:
                     yield path, held
-                    held = []
+                    held = {}
         if held:
             yield path, held

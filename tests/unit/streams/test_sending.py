@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import flatwrite as fw
 import pytest
-from liveserver import serving
+from liveserver import EVENT, KEY, serving
 
 from tailrace.core.errors import SourceError, UsageError
 from tailrace.streams.sending import Sent, Target
@@ -82,3 +82,13 @@ def test_frames_are_counted_and_have_to_be_whole(tmp_path):
         with pytest.raises(UsageError, match="does not end with a frame"):
             Target(f"tcp://{host}:{port}").send([torn])
         assert len(served.rows("events")) == 2
+
+
+def test_the_first_line_that_is_rejected_is_told_as_the_file_counts(tmp_path):
+    (tmp_path / "mixed").write_bytes(b"\n\n".join([EVENT, EVENT, b"{}", EVENT, b"{nope"]))
+    with serving(tmp_path) as served:
+        host, port = served.place("http.h")
+        sent = Target(f"http://{host}:{port}", KEY, batch=2).send([tmp_path / "mixed"])
+    assert (sent.lines, sent.accepted, sent.rejected, sent.requests) == (5, 3, 2, 3)
+    assert sent.first_rejected is not None
+    assert sent.first_rejected.startswith(f"{tmp_path}/mixed:5, sent as events: Object missing required field")
