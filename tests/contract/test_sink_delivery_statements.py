@@ -134,6 +134,26 @@ def test_27_a_bad_record_is_kept_apart_and_can_be_replayed(sink, tmp_path, monke
     assert [row["event_name"] for row in stored] == [f"e{n}" if n != 40 else "café" for n in range(100)]
 
 
+def test_27_a_message_with_many_bad_records_is_kept_once(sink, tmp_path, monkeypatch):
+    """And stays with those that are still no good."""
+    message = fw.events([fw.event(n, name=b"caf\xe9" if n % 2 else f"e{n}") for n in range(100)])
+    sink.send(frames(message))
+    kept = sink.quarantined()
+    assert [(row["position"], row["raw"]) for row in kept] == [(1, message), *[(n, None) for n in range(3, 100, 2)]]
+    spool = tmp_path / "spool"
+    assert replay(sink.options, spool) == Replayed(0, 50)
+    monkeypatch.setattr(
+        "tailrace.streams.flat_batches.undecodable", lambda values: np.isin(range(len(values)), (41, 43))
+    )
+    monkeypatch.setattr("tailrace.streams.flat_batches._texts", lambda values: latin(values))
+    assert replay(sink.options, spool) == Replayed(48, 2)
+    assert [(row["position"], row["raw"]) for row in sink.quarantined()] == [(41, message), (43, None)]
+    monkeypatch.setattr("tailrace.streams.flat_batches.undecodable", lambda values: np.zeros(len(values), np.bool_))
+    assert replay(sink.options, spool) == Replayed(2, 0)
+    stored = sink.rows(f"{TODAY}/events.parquet")
+    assert [row["event_name"] for row in stored] == ["café" if n % 2 else f"e{n}" for n in range(100)]
+
+
 def latin(values: pa.Array) -> pa.Array:
     return pa.array([value and value.decode("latin-1") for value in values.to_pylist()], pa.string())
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from tailrace.core.arrivals import JSON, OTLP, SYSLOG, Arrived, Refused, Sent
 from tailrace.formats.duck import answers
 from tailrace.streams import records, segments
-from tailrace.streams.decode import LINES, decode, frames
+from tailrace.streams.decode import LINES, Decoded, decode, frames
 from tailrace.streams.kinds import EVENTS, KINDS, LOGS, SNAPSHOTS
 from tailrace.streams.otlp_again import transformed
 from tailrace.streams.records import Record
@@ -114,7 +114,7 @@ class Gathering:
             yield self._requests(listener, held)
             return
         decoded = decode(held)
-        refused = [Refused(one.raw, one.reason) for one in decoded.refused]
+        refused = list(_refused(decoded))
         for kind in KINDS:
             if kind not in self.kinds:
                 continue
@@ -137,6 +137,14 @@ class Gathering:
         sent = [_sent(record, record.source_ip) for record, _ in again.requests]
         refused = [Refused(one.raw, one.reason) for one in again.refused]
         return Arrived(listener, OTLP, [body for _, body in again.requests], sent, refused=refused)
+
+
+def _refused(decoded: Decoded) -> Iterator[Refused]:
+    """A message with several records that are no good is kept once, with the first of them."""
+    before = None
+    for one in decoded.refused:
+        yield Refused(b"" if one.raw is before else one.raw, one.reason)
+        before = one.raw
 
 
 def _sent(record: Record, source_ip: bytes) -> Sent:

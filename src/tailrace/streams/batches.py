@@ -18,7 +18,7 @@ from tailrace.streams import segments
 from tailrace.streams.decode import Decoded, Refused, decode
 from tailrace.streams.kinds import KINDS, decoded_schema
 from tailrace.streams.manifests import RUNS, Manifest, Run, write_manifest, write_run
-from tailrace.streams.records import Record
+from tailrace.streams.records import FRAMES, Record
 from tailrace.streams.shape import shape
 from tailrace.streams.sink_options import SinkOptions
 from tailrace.streams.transforms import Transform, transform
@@ -156,6 +156,28 @@ def quarantine(directory: Path, first: int, rows: list[Row]) -> str:
 
 
 def write_refused(path: Path, rows: list[Row]) -> None:
-    pq.write_table(pa.Table.from_pylist(rows, _REFUSED), path, compression="zstd")
+    """A message with several records that are no good is written once, with the first of them."""
+    told: list[Row] = []
+    before = None
+    for row in rows:
+        told.append(row | {"raw": None} if row["raw"] is before and _is_part(row) else row)
+        before = row["raw"]
+    pq.write_table(pa.Table.from_pylist(told, _REFUSED), path, compression="zstd")
     with open(path, "rb") as file:
         os.fsync(file.fileno())
+
+
+def read_refused(path: Path) -> list[Row]:
+    """Each with its message again."""
+    rows: list[Row] = pq.ParquetFile(path).read().to_pylist()
+    before = None
+    for row in rows:
+        if row["raw"] is None and _is_part(row):
+            row["raw"] = before
+        before = row["raw"]
+    return rows
+
+
+def _is_part(row: Row) -> bool:
+    """Is it one record of a message?"""
+    return row.get("record") == FRAMES and bool(row["position"] >= 0)

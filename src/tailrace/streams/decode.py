@@ -36,6 +36,7 @@ class Refused:
     "Line, or record inside of a message; below zero: all of it."
     reason: str
     raw: bytes
+    "All of a message; the same object for all its records that are no good, however many there are."
 
 
 @dataclass(slots=True)
@@ -163,9 +164,11 @@ def _frames(found: Decoded, framed: list[Record], layout: str) -> None:
     for message, reason in decoded.messages:
         raw = wire.bytes[starts[message] : ends[message]].tobytes()
         found.refuse(framed[owner[message]], MESSAGE, reason, raw)
+    raws: dict[int, bytes] = {}
     for message, place, reason in decoded.records:
-        raw = wire.bytes[starts[message] : ends[message]].tobytes()
-        found.refuse(framed[owner[message]], place, reason, raw)
+        if message not in raws:
+            raws[message] = wire.bytes[starts[message] : ends[message]].tobytes()
+        found.refuse(framed[owner[message]], place, reason, raws[message])
 
 
 def frames(body: bytes | memoryview, before: int) -> Iterator[tuple[int, int]]:

@@ -5,6 +5,7 @@ One manifest says what was taken and from where, so that nothing is stored twice
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 
 from tailrace.lake.lock import local_lock
 from tailrace.streams import records, segments
-from tailrace.streams.batches import Chain, Part, Row, conclude, quarantine, runs_of
+from tailrace.streams.batches import Chain, Part, Row, conclude, quarantine, read_refused, runs_of
 from tailrace.streams.decode import MESSAGE, WHOLE, Decoded, decode
 from tailrace.streams.driver import SinkDriver
 from tailrace.streams.kinds import KINDS, decoded_schema
@@ -41,6 +42,27 @@ class _Again:
     files: list[str] = field(default_factory=list)
     given: list[tuple[Chain, Decoded]] = field(default_factory=list)
     bad: list[Row] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Message:
+    """What several entries are records of: it is decoded once."""
+
+    raw: bytes | None = None
+    _found: Decoded | None = None
+    _wrong: list[int] = field(default_factory=list)
+    "Places of records that are no good, in order."
+
+    def one(self, record: Record, place: int) -> Decoded | None:
+        """The record at one place: those before it that are no good are not among the rows."""
+        if self._found is None:
+            self._found = decode([record])
+            self._wrong = sorted(refused.position for refused in self._found.refused)
+        before = bisect_left(self._wrong, place)
+        if place in self._wrong[before : before + 1] or min(self._wrong, default=0) < 0:
+            return None
+        at = place - before
+        return Decoded({kind: [batch.slice(at, 1) for batch in all_] for kind, all_ in self._found.tables.items()})
 
 
 def replay(options: SinkOptions, spool: Path) -> Replayed:
@@ -87,8 +109,11 @@ def _decoded_again(options: SinkOptions, done: Collection[str]) -> _Again:
             continue
         good: list[tuple[Chain, Decoded]] = []
         bad: list[Row] = []
-        for entry in pq.ParquetFile(path).read().to_pylist():
-            found = _entry(entry)
+        message = _Message()
+        for entry in read_refused(path):
+            if entry["raw"] is not message.raw:
+                message = _Message(entry["raw"])
+            found = _entry(entry, message)
             if found is None:
                 bad.append(entry)
             else:
@@ -101,28 +126,18 @@ def _decoded_again(options: SinkOptions, done: Collection[str]) -> _Again:
     return again
 
 
-def _entry(entry: Row) -> Decoded | None:
+def _entry(entry: Row, message: _Message) -> Decoded | None:
     """Its rows; None = there are none, or nobody can tell what they would be."""
     if entry["row"] is not None:
         return None if entry["reason"].startswith("transform: ") else _row(entry)
     record = _record(entry)
     if record is None:
         return None
-    found = decode([record])
     place = int(entry["position"])
     if place >= 0 and record.kind == records.FRAMES:
-        return _one_of(found, place)
+        return message.one(record, place)
+    found = decode([record])
     return None if found.refused or not any(found.tables.values()) else found
-
-
-def _one_of(found: Decoded, place: int) -> Decoded | None:
-    """The record at one place of a message: those before it that are no good are not among the rows."""
-    wrong = [refused.position for refused in found.refused]
-    if place in wrong or min(wrong, default=0) < 0:
-        return None
-    at = place - sum(other < place for other in wrong)
-    tables = {kind: [batch.slice(at, 1) for batch in batches] for kind, batches in found.tables.items()}
-    return Decoded(tables)
 
 
 def _record(entry: Row) -> Record | None:

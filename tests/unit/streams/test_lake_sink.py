@@ -116,6 +116,17 @@ def test_flatbuffers_have_the_names_of_json(tmp_path: Path) -> None:
     assert refused["raw"] == b"no batch, but long enough"
 
 
+def test_a_message_with_many_bad_records_is_kept_once(tmp_path: Path) -> None:
+    live = LiveLake(tmp_path, CLICKS + LISTENERS + 'sink "lake" "l" {\n table = "clicks"\n kinds = ["events"]\n}')
+    message = fw.events([fw.event(n, name=b"caf\xe9" if n % 2 else "tea") for n in range(20)])
+    live.fill([record(records.FRAMES, fw.framed(message), "tcp.t")])
+    live.drive()
+    assert live.query("select count(*) from clicks") == [(10,)]
+    kept = live.quarantined("clicks", "live")
+    assert sorted(row["raw"] for row in kept) == [*[b""] * 9, message]
+    assert {row["reason"] for row in kept} == {"flatbuffers: event_name is not UTF-8"}
+
+
 def test_syslog_by_the_engine_of_the_table(tmp_path: Path) -> None:
     live = LiveLake(tmp_path, LISTENERS + 'sink "lake" "l" { table = "syslog" }')
     texts = [
