@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 import msgspec
 import pyarrow as pa
 
-from tailrace.formats.base import Bad
+from tailrace.formats.base import Bad, Batch
 from tailrace.formats.otlp import OtlpDecoder
 from tailrace.streams.body import Body
 from tailrace.streams.kinds import LEVEL_WORDS
@@ -27,6 +27,7 @@ _REST = (
     "resource_dropped_attributes_count", "resource_schema_url", "scope_version", "scope_dropped_attributes_count",
     "scope_schema_url",
 )  # fmt: skip
+_TOGETHER = 10_000
 Row = dict[str, object]
 
 
@@ -45,15 +46,26 @@ class OtlpRows:
 
 def otlp_rows(body: bytes, received_at: int, *, whole: bool = False) -> OtlpRows:
     """The log records of a request, JSON or protobuf; `whole`: with all that it tells, to make one of them again."""
-    rows: list[Row] = []
+    parts: list[dict[str, pa.Array]] = []
     bad: list[Bad] = []
     for batch in _decoder().decode(Body(body)):
-        names = list(batch.columns)
-        columns = (batch.columns[name].to_pylist() for name in names)
-        rows += [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+        parts += (_columns(rows, received_at, whole=whole) for rows in _rows(batch))
         bad += batch.bad
+    parts = parts or [_columns([], received_at, whole=whole)]
+    return OtlpRows({name: pa.concat_arrays([part[name] for part in parts]) for name in parts[0]}, bad)
+
+
+def _rows(batch: Batch) -> Iterator[list[Row]]:
+    """Some at a time: two bytes may be a record, and as an object of Python it takes a thousand."""
+    size = len(batch.positions)
+    for start in range(0, size, _TOGETHER):
+        columns = (values.slice(start, _TOGETHER).to_pylist() for values in batch.columns.values())
+        yield [dict(zip(batch.columns, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _columns(rows: Sequence[Row], received_at: int, *, whole: bool) -> dict[str, pa.Array]:
     documents = pa.array([_document(row, _WHOLE if whole else _DOCUMENTS) for row in rows], pa.binary())
-    columns_of_logs = {
+    columns = {
         "timestamp": pa.array([_millis(row, received_at) for row in rows], pa.int64()),
         "level": pa.array([_level(row) for row in rows], pa.string()),
         "event_type": pa.array(["log"] * len(rows), pa.string()),
@@ -63,8 +75,8 @@ def otlp_rows(body: bytes, received_at: int, *, whole: bool = False) -> OtlpRows
         "document": documents,
     }
     if whole:
-        columns_of_logs[REST] = pa.array([_rest(row) for row in rows], pa.binary())
-    return OtlpRows(columns_of_logs, bad)
+        columns[REST] = pa.array([_rest(row) for row in rows], pa.binary())
+    return columns
 
 
 def _millis(row: Row, received_at: int) -> int:
