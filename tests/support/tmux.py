@@ -93,6 +93,10 @@ class Terminal:
         """Until what was entered is being done: the cursor has left the prompt."""
         self._wait(lambda: not self.before_cursor(), "an empty line")
 
+    def wait_for_end(self) -> None:
+        """Until the program has ended, which tmux does not always write into the pane."""
+        self._wait(lambda: self._tmux("display-message", "-p", "#{pane_dead}").strip() == "1", "the program's end")
+
     def _wait(self, seen: Callable[[], object], what: str) -> None:
         deadline = time.monotonic() + PATIENCE
         while not seen():
