@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -50,3 +51,14 @@ def fill(place: Path) -> Path:
         while True:
             file.write(bytes(4096))
     return ballast
+
+
+@contextmanager
+def no_larger_files(size: int = 0) -> Iterator[None]:
+    """Nothing that this process writes gets more bytes: that stands for a full disk, and anybody may do it."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

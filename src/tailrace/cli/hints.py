@@ -7,6 +7,7 @@ import re
 import click
 
 from tailrace.cli.options import Context
+from tailrace.core.written import NO_ROOM_IN_WORDS
 
 _HINTS = {
     "source.gone": "check the path in the configuration, or after --file",
@@ -14,6 +15,7 @@ _HINTS = {
 }
 BEGIN = "write one in a .tpc file there (see docs/config/index.md), or try `tailrace demo`"
 "For somebody who has configured nothing."
+_MAKE_ROOM = "make room there and run the command again; what was committed stays, and nothing has to be cleared up"
 
 
 def note_nothing(context: Context) -> None:
@@ -28,6 +30,8 @@ def hint_for(code: str, message: str) -> str | None:
     """By code; for the lake, by what the operating system said."""
     if code == "lake.io" and any(words in message for words in ("Permission denied", "Read-only file system")):
         return "choose another place with --home or TAILRACE_HOME"
+    if code.startswith(("lake.", "collect.")) and any(words in message for words in NO_ROOM_IN_WORDS):
+        return _MAKE_ROOM
     if code == "source.denied" and any(
         words in message for words in ("access denied", "credentials", "role", "profile")
     ):

@@ -132,12 +132,16 @@ def _merge(report: CompactionReport) -> Row:
 
 
 def _tell(context: Context, upkeep: Upkeep, rows: list[Row], output: str, merged: Compacted | None = None) -> None:
+    from tailrace.cli.hints import hint_for
     from tailrace.cli.listing import as_json, show_rows
     from tailrace.cli.redact import redacted
     from tailrace.cli.summary import print_troubles
 
     if output == "json":
-        troubles = [{"name": name, "code": e.code, "message": str(e), "hint": e.hint} for name, e in upkeep.troubles]
+        troubles = [
+            {"name": name, "code": e.code, "message": str(e), "hint": e.hint or hint_for(e.code, str(e))}
+            for name, e in upkeep.troubles
+        ]
         reports = merged.reports if merged else []
         troubles += [
             {"name": report.name, "code": t.code, "message": t.message, "hint": t.hint}

@@ -99,11 +99,13 @@ class Upkeep:
 
     def tell_troubles(self) -> None:
         """On stderr."""
+        from tailrace.cli.hints import hint_for
+
         for name, error in self.troubles:
             click.secho(f"warning[{error.code}]: ", fg="yellow", nl=False, err=True)
             click.echo(f"{name}: {visible_error(error)}", err=True)
-            if error.hint:
-                click.echo(f"  hint: {visible(error.hint)}", err=True)
+            if hint := error.hint or hint_for(error.code, str(error)):
+                click.echo(f"  hint: {visible(hint)}", err=True)
 
 
 def keep_up(lake: Lake, config: Config, names: Collection[tuple[str, str]], quiet: bool) -> None:

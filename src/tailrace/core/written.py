@@ -14,6 +14,8 @@ from tailrace.core.errors import UsageError, one_line
 STDOUT = "standard output"
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 "What a disk says that takes no more; all else may be somebody else's error, such as a socket's."
+NO_ROOM_IN_WORDS = tuple(map(os.strerror, (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)))
+"Of other programs' errors no more is left."
 
 
 def is_special(path: Path) -> bool:

@@ -227,8 +227,9 @@ class PartitionWriter:
                 if self._intents.decided()[0] >= sequence:
                     raise self._lose() from error
                 if not isinstance(error, CommitFailedError):
+                    why = getattr(error, "strerror", None) or one_line(error)
                     raise LakeError(
-                        f"the commit failed: {one_line(error)}", code="lake.io", where=str(self._intents.root)
+                        f"the commit failed: {why}", code="lake.io", where=str(self._intents.root)
                     ) from error
             self._intents.fit(self._schema)
             self._check_active(removed)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _OF_A_SERVER = re.compile(r"Generic (S3|GCS|MicrosoftAzure) error|error sending request|status code|HTTP status")
 _DENIED = re.compile(r"Permission denied \(os error 13\)|Operation not permitted \(os error 1\)")
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")
 _MAY_READ = "run as a user who may read it, or give it back to the one whose lake it is; other tables are not affected"
 _RESTORE = "restore the file from a backup; other tables are not affected"
 COLLECT_AGAIN = "restore the file from a backup, or collect its whole day again: `tailrace collect --overwrite`"
@@ -55,6 +56,26 @@ def reading_log(root: Place) -> Iterator[None]:
             raise unreadable(error, (root / LOG).uri) from None
         gist = one_line(error).split(": 0: ")[0].removeprefix("Kernel error: ")
         raise damaged_log(root, gist[:200]) from None
+
+
+@contextmanager
+def writing_log(root: Place) -> Iterator[None]:
+    """What the system refuses delta-rs tells in words, by many kinds of error: here it is one that has a number."""
+    from deltalake.exceptions import CommitFailedError, DeltaError
+
+    try:
+        yield
+    except CommitFailedError:
+        raise
+    except (DeltaError, OSError) as error:
+        if not root.is_local and _OF_A_SERVER.search(str(error)):
+            from tailrace.lake.object_place import refused
+
+            raise refused(error, root.uri) from None
+        if (found := _OS_ERROR.search(str(error))) is None:
+            raise
+        number = int(found[1])
+        raise OSError(number, os.strerror(number), (root / LOG).uri) from None
 
 
 def unreadable(error: OSError, where: str) -> LakeError:

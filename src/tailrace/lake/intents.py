@@ -17,7 +17,7 @@ import pyarrow as pa
 from tailrace.core.errors import LakeError
 from tailrace.lake import runs
 from tailrace.lake import segments as book
-from tailrace.lake.damage import LOG, reading_log
+from tailrace.lake.damage import LOG, reading_log, writing_log
 from tailrace.lake.files import Balance
 from tailrace.lake.ledger import VOID, Ledger, Segment
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake, decode_value, encode_value
@@ -155,15 +155,17 @@ class Intents:
             "tailrace.removed": balance.removed,
             **({} if is_ok else {REFUSED: "true"}),
         }
-        self.delta.create_write_transaction(
-            actions,
-            "append",
-            self.delta.schema(),
-            partition_by=list(PARTITION_COLUMNS),
-            commit_properties=CommitProperties(
-                custom_metadata=metadata, app_transactions=[Transaction(app, sequence) for app in apps]
-            ),
+        properties = CommitProperties(
+            custom_metadata=metadata, app_transactions=[Transaction(app, sequence) for app in apps]
         )
+        with writing_log(self.root):
+            self.delta.create_write_transaction(
+                actions,
+                "append",
+                self.delta.schema(),
+                partition_by=list(PARTITION_COLUMNS),
+                commit_properties=properties,
+            )
 
     def is_ours(self, sequence: int) -> bool:
         """Has this run's intent become true?"""

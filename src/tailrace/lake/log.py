@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import msgspec
 
 from tailrace.core.errors import one_line
-from tailrace.lake.damage import CHECKPOINT, COMMIT, LOG, commit_name, damaged_log, version_of
+from tailrace.lake.damage import CHECKPOINT, COMMIT, LOG, commit_name, damaged_log, version_of, writing_log
 from tailrace.lake.place import Place
 from tailrace.lake.steps import reached
 from tailrace.lake.versions import moment
@@ -77,9 +77,11 @@ def behind(root: Place, version: int) -> int:
 
 def checkpoint(delta: DeltaTable, root: Place) -> int:
     """Writes down what holds in the version at hand, and drops commits that are too old to go back to: how many."""
-    delta.create_checkpoint()
+    with writing_log(root):
+        delta.create_checkpoint()
     before = len((root / LOG).names())
-    delta.cleanup_metadata()
+    with writing_log(root):
+        delta.cleanup_metadata()
     return before - len((root / LOG).names())
 
 
@@ -90,7 +92,8 @@ def forget_versions(delta: DeltaTable, root: Place) -> None:
     partitions of the table.
     """
     log = root / LOG
-    delta.create_checkpoint()
+    with writing_log(root):
+        delta.create_checkpoint()
     reached("log-checkpointed")
     names = log.names()
     last = delta.version()

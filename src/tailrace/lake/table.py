@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from tailrace.core.errors import LakeError
-from tailrace.lake.damage import reading_log, require_commits
+from tailrace.lake.damage import reading_log, require_commits, writing_log
 from tailrace.lake.paths import PARTITION_COLUMNS, Lake
 from tailrace.lake.place import Place
 from tailrace.lake.stored import exists as exists
@@ -80,17 +80,18 @@ def open_or_create(lake: Lake, table: str, schema: pa.Schema) -> DeltaTable:
         if root.is_local:
             os.makedirs(root.uri, exist_ok=True)
         try:
-            return DeltaTable.create(
-                root.delta_uri,
-                Schema.from_arrow(schema),
-                mode="error",
-                partition_by=list(PARTITION_COLUMNS),
-                name=table,
-                configuration=_PROPERTIES,
-                storage_options=_options(root),
-                # A retry would put a second creation on top of the other's table.
-                commit_properties=CommitProperties(max_commit_retries=0),
-            )
+            with writing_log(root):
+                return DeltaTable.create(
+                    root.delta_uri,
+                    Schema.from_arrow(schema),
+                    mode="error",
+                    partition_by=list(PARTITION_COLUMNS),
+                    name=table,
+                    configuration=_PROPERTIES,
+                    storage_options=_options(root),
+                    # A retry would put a second creation on top of the other's table.
+                    commit_properties=CommitProperties(max_commit_retries=0),
+                )
         except DeltaError:
             # Another process created it first: as good as our own.
             if not exists(root):
@@ -109,14 +110,14 @@ def widen(delta: DeltaTable, schema: pa.Schema, root: Place) -> DeltaTable:
             if not missing:
                 return delta
             # Someone else may change the table meanwhile, perhaps adding the same columns: look again.
-            with suppress(CommitFailedError):
+            with suppress(CommitFailedError), writing_log(root):
                 delta.alter.add_columns([Field.from_arrow(field) for field in missing])
         except LakeError:
             from tailrace.lake.retyping import needs_no_type, retype
 
             if not needs_no_type(delta, root):
                 raise
-            with suppress(CommitFailedError):
+            with suppress(CommitFailedError), writing_log(root):
                 retype(delta, schema)
         delta.update_incremental()
     raise LakeError("the table's schema keeps changing", code="lake.busy", where=delta.table_uri)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import threading
 import time
 from datetime import datetime, timedelta
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from logfiles import access_lines, today, write
+from mounts import no_larger_files
 from world import World
 
 from tailrace.cli.main import cli
@@ -140,13 +140,9 @@ def test_who_says_no_keeps_everything(world: World, monkeypatch: pytest.MonkeyPa
 
 def test_a_disk_without_room_is_told_as_such_and_changes_nothing(world: World) -> None:
     """A limit on the size of files stands for the disk: every write fails."""
-    before = resource.getrlimit(resource.RLIMIT_FSIZE)
     for arguments in (("delete", "p", "--to", f"{today()}T12:00:00", "--force"), ("restore", "p", "--at", "0")):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
-        try:
+        with no_larger_files():
             done = run(world, *arguments)
-        finally:
-            resource.setrlimit(resource.RLIMIT_FSIZE, before)
         assert getattr(done.exception, "code", None) == "lake.io", done.exception
         assert count(world) == 72
     (row,) = told(world, "delete", "p", "--to", f"{today()}T12:00:00", "--force")

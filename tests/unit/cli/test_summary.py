@@ -99,7 +99,7 @@ def test_a_path_that_is_gone_has_a_hint(tmp_path: Path, capsys):
 
 def test_hints_by_code():
     assert "--home" in str(hint_for("lake.io", "/x: Permission denied"))
-    assert hint_for("lake.io", "No space left on device") is None
+    assert "make room" in str(hint_for("lake.io", "/x: No space left on device"))
     assert "user" in str(hint_for("source.denied", "permission denied"))
     assert "connection test" in str(hint_for("source.denied", "cannot be listed: access denied (403)"))
 

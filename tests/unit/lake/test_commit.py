@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from mounts import no_larger_files
 
 from tailrace.core.errors import LakeError
 from tailrace.lake import runs
@@ -245,3 +246,18 @@ def test_odd_directory_values_are_read_alike_by_all(
     assert by_hive == [(file.index, partition)]
     writer.commit(Change([], [], replace=[]))
     assert ids(lake).total() == 5
+
+
+def test_the_checkpoint_of_a_commit_that_finds_no_room_takes_nothing_from_the_commit(
+    lake: Lake, schema: pa.Schema, write_file: WriteFile
+) -> None:
+    """The commits fit and the checkpoint does not: rows are stored once, and a later one is made."""
+    writer = writer_for(lake, "r", schema)
+    log = lake.table_root("t") / "_delta_log"
+    for number in range(45):
+        file = write_file(lake, "r", [f"a{number}"], name=f"{number}")
+        with no_larger_files(7_000 if number < 25 else 1 << 20):
+            writer.commit(Change([], [file]))
+    writer.finish()
+    assert ids(lake).total() == 45 * 5
+    assert [name for name in log.names() if ".checkpoint" in name] == [f"{39:020}.checkpoint.parquet"]
