@@ -66,6 +66,24 @@ def test_the_disk_is_full_when_rows_are_deleted_for_good(home: Home, world: Worl
         assert stored(home.path).total() == 0
 
 
+def test_doctor_tells_of_room_where_the_rows_lie(home: Home, world: World, logs: Path) -> None:
+    """Data and tiers may lie on other disks than the home."""
+    tier = home.path.parent / "tier"
+    store = f'store "default" {{\n tier "old" {{\n path = "{tier}"\n max_age = "90d"\n}}\n}}\n'
+    with small_disk(home.path / "data") as data, small_disk(tier):
+        home.configure(store + WEB.replace("LOGS", str(logs)))
+        assert all(report.clean for report in world.collect())
+        found = {f["name"]: f for f in home.run("doctor", "--output", "json").json()}
+        assert "holds 1 table, 0.0 GB free" in found["lake"]["detail"]
+        for name in ("lake", "tier default.old"):
+            assert (found[name]["state"], found[name]["hint"]) == ("warning", "make some space")
+        assert found["home"]["state"] == "ok"
+        remount(data, "ro")
+        found = {f["name"]: f for f in home.run("doctor", "--output", "json").json()}
+        assert found["lake"]["state"] == "error"
+        assert f"{data}/default cannot be written" in found["lake"]["detail"]
+
+
 def assert_collected(home: Home, **env: str) -> None:
     """All that there is, and not a word about what was missing."""
     done = home.run("collect", "--output", "json", **env)

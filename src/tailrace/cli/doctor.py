@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
@@ -13,13 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tailrace.cli.findings import Finding, told
+from tailrace.cli.findings import Finding, on_disk, told
 from tailrace.cli.options import Context, report_option, without_spark
 
 if TYPE_CHECKING:
     from tailrace.config import Config, PartitionSpec
 
-LITTLE_SPACE = 1_000_000_000
 CONFIGURATION = "configuration"
 
 
@@ -94,13 +92,7 @@ def _spark(context: Context) -> Iterator[Finding]:
 
 def _home(context: Context) -> Iterator[Finding]:
     home = context.home_path
-    existing = next(p for p in (home, *home.parents) if p.exists())
-    if not os.access(existing, os.W_OK):
-        yield Finding("home", "error", f"{home} cannot be written", "choose another with --home or TAILRACE_HOME")
-        return
-    free = shutil.disk_usage(existing).free
-    state = "ok" if free > LITTLE_SPACE else "warning"
-    yield Finding("home", state, f"{home}, {free / 1e9:.1f} GB free", None if state == "ok" else "make some space")
+    yield on_disk("home", home, str(home), "choose another with --home or TAILRACE_HOME")
 
 
 def _config(context: Context) -> Iterator[Finding]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tailrace.cli.findings import Finding, told
+from tailrace.cli.findings import Finding, on_disk, told
 from tailrace.cli.options import Context
 
 if TYPE_CHECKING:
@@ -48,11 +46,7 @@ def _tier(context: Context, config: Config, name: str, opened: Callable[[], Tier
         found = "holds files" if place.exists() else "is empty so far"
         yield Finding(name, "ok", f"{place} {found}")
         return
-    existing = next(p for p in (Path(str(place)), *Path(str(place)).parents) if p.exists())
-    if existing.is_dir() and os.access(existing, os.W_OK):
-        yield Finding(name, "ok", f"{place}, {shutil.disk_usage(existing).free / 1e9:.1f} GB free")
-    else:
-        yield Finding(name, "error", f"{place} cannot be written", "choose another `path`, or mount it")
+    yield on_disk(name, Path(str(place)), str(place), "choose another `path`, or mount it")
 
 
 def lake(context: Context, *, deep: bool) -> Iterator[Finding]:
@@ -68,7 +62,11 @@ def lake(context: Context, *, deep: bool) -> Iterator[Finding]:
     except ConfigError:  # said already; what rests in the workspace can be looked at all the same
         lake = open_lake(context)
     names = tables(lake)
-    yield Finding("lake", "ok", f"{lake.data_root} holds {count(len(names), 'table') if names else 'no table yet'}")
+    root, held = lake.data_root, count(len(names), "table") if names else "no table yet"
+    if root.is_local:  # not always on the disk of the home
+        yield on_disk("lake", Path(str(root)), f"{root} holds {held}", "make it writable, or choose another home")
+    else:
+        yield Finding("lake", "ok", f"{root} holds {held}")
     for name in names:
         yield from told(name, _table(lake, name, deep))
     for table, partition in partitions(lake):
