@@ -54,7 +54,7 @@ def compared(
     given: tuple[Place, Sequence[ActiveFile]], there: tuple[Place, Sequence[ActiveFile]], rivals: Iterable[Rival]
 ) -> Compared:
     """By `tp_id`: of two the one collected last. Rows of earlier versions of an artifact lose to all of it."""
-    with connected() as (con, folder):
+    with connected(given, there) as (con, folder):
         for name, (root, files) in (("ours", given), ("theirs", there)):
             columns = "tp_id, tp_ingest_timestamp AS at, file_index AS file, file_row_number AS line"
             rows = f"SELECT {columns} FROM {scan(root, files, _COMPARED, folder)}"

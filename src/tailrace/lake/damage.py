@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tailrace.core.errors import LakeError, one_line
+from tailrace.core.written import NO_ROOM_IN_WORDS
 from tailrace.lake.place import Place
 from tailrace.lake.stored import LOG as LOG
 from tailrace.lake.table_place import LINKS
@@ -145,6 +146,34 @@ def reading_file(place: Place, name: str) -> Iterator[pq.ParquetFile]:
             raise why from None
         message = f"the file cannot be read: {one_line(error)}"
         raise LakeError(message, code=DAMAGED_FILE, where=place.address(name), hint=COLLECT_AGAIN) from error
+
+
+def engine_failure(error: Exception, read: Iterable[tuple[Place, Iterable[str]]], room: str) -> LakeError:
+    """An engine's error over several files: it does not always name the one that is damaged, nor what to do.
+
+    `room`: the directory where it keeps what does not fit into memory.
+    """
+    gist = one_line(error)
+    if any(words in gist for words in NO_ROOM_IN_WORDS):
+        hint = "make room there, or name a directory of another disk with TMPDIR"
+        return LakeError(f"the rows cannot be read: {gist}", code="lake.io", where=room, hint=hint)
+    for place, names in read:
+        for name in names:
+            if (flaw := _flaw_of(place, name)) is not None:
+                return flaw
+    hint = "`tailrace doctor --deep` reads every file"
+    return LakeError(f"the rows cannot be read: {gist}", code=DAMAGED_FILE, hint=hint)
+
+
+def _flaw_of(place: Place, name: str) -> LakeError | None:
+    """Of a file, once every page of it has been read."""
+    try:
+        with reading_file(place, name) as file:
+            for _ in file.iter_batches(_BATCH, use_threads=False):
+                pass
+    except LakeError as error:
+        return error
+    return None
 
 
 def not_mounted(place: Place, names: Iterable[str]) -> LakeError | None:

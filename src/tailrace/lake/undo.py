@@ -9,13 +9,12 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from tailrace.core import TimeRange
 from tailrace.core.errors import LakeError, UsageError
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.copying import origin
-from tailrace.lake.damage import not_mounted
+from tailrace.lake.damage import not_mounted, reading_file
 from tailrace.lake.deleted import Erasure, after_delete, after_erasure, after_lifting, after_reset, erased
 from tailrace.lake.extents import newest_rows
 from tailrace.lake.files import DataFile
@@ -194,18 +193,18 @@ def _statistics(lake: Lake, table: str, version: int, files: Sequence[ActiveFile
 
 def _data_file(root: Place, file: ActiveFile, stats: str) -> DataFile:
     try:
-        with root.open(file.path) as opened:
-            metadata = pq.read_metadata(opened)
-    except FileNotFoundError:
+        root.size(file.path)
+    except (FileNotFoundError, NotADirectoryError):
         raise not_mounted(root, [file.path]) or vacuumed(root.address(file.path)) from None
-    stored = metadata.schema.to_arrow_schema()
+    with reading_file(root, file.path) as opened:
+        stored, rows = opened.schema_arrow, opened.metadata.num_rows
     return DataFile(
         file.path,
         file.size,
         file.partition,
         file.index,
         file.day,
-        metadata.num_rows,
+        rows,
         stats,
         schema_fingerprint(stored),
     )

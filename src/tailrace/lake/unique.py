@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tailrace.lake.damage import reading_file
+from tailrace.lake.damage import engine_failure, reading_file
 from tailrace.lake.files import DataFile
 from tailrace.lake.identity import PREFIX_LENGTH
 from tailrace.lake.place import Place
@@ -68,7 +68,7 @@ def without_duplicates(
     beside = _with_key(root, (file for file in stored if file.day in near), key)
     if not keyed:
         return Thinned(list(fresh))
-    with connected() as (con, folder):
+    with connected((root, [*keyed, *beside])) as (con, folder):
         search = _Search(con, key, scan(root, keyed, key, folder), scan(root, beside, key, folder))
         if not search.has_suspects():
             return Thinned(list(fresh))
@@ -94,7 +94,7 @@ def vanished_days(
     parts = ", ".join(f"{_quoted(name)} AS k{n}" for n, name in enumerate(key.columns))
     same = " AND ".join(f"gone.k{n} = {{0}}.k{n}" for n in range(len(key.columns)))
     window = key.window // timedelta(microseconds=1)
-    with connected() as (con, folder):
+    with connected((root, [*before, *after])) as (con, folder):
         all_gone = scan(root, before, key, folder)
         for table, files in (("gone", before), ("kept", after)):
             found = all_gone if files is before else scan(root, files, key, folder) or f"{all_gone} LIMIT 0"
@@ -182,8 +182,10 @@ class _Search:
 
 
 @contextmanager
-def connected() -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
-    """A connection, and a directory for what goes with it."""
+def connected(
+    *read: tuple[Place, Sequence[DataFile | ActiveFile]],
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
+    """A connection to read those files with, and a directory for what goes with it."""
     import duckdb
 
     with tempfile.TemporaryDirectory(prefix="tailrace-unique-") as folder, duckdb.connect() as con:
@@ -191,7 +193,11 @@ def connected() -> Iterator[tuple[duckdb.DuckDBPyConnection, str]]:
         con.execute(f"SET memory_limit = '{MEMORY}'")
         con.execute(f"SET temp_directory = '{folder}'")
         con.execute("SET preserve_insertion_order = false")
-        yield con, folder
+        try:
+            yield con, folder
+        except duckdb.Error as error:
+            paths = ((place, [file.path for file in files]) for place, files in read)
+            raise engine_failure(error, paths, folder) from error
 
 
 def _with_key(root: Place, files: Iterable[File], key: Key) -> list[File]:

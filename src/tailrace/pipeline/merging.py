@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tailrace.core.errors import LakeError, TailraceError, one_line
+from tailrace.core.errors import LakeError, TailraceError
 from tailrace.lake.compaction import Merge
-from tailrace.lake.damage import reading_file
+from tailrace.lake.damage import engine_failure, reading_file
 from tailrace.lake.place import Place
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.pipeline.encoding import ROW_GROUP
@@ -55,6 +55,7 @@ class Merged(msgspec.Struct):
     files: list[WrittenFile] = []
     error: str | None = None
     code: str | None = None
+    hint: str | None = None
     is_idle: bool = False
     "Each row was where it belongs: nothing is written."
 
@@ -124,16 +125,17 @@ def _merged(shape: Shape, merges: list[Merge], names: list[str], *, is_large: bo
             return [done for m, n in zip(merges, names, strict=True) for done in _merged(shape, [m], [n])]
         if isinstance(error, _TooLarge):
             return _merged(shape, merges, names, is_large=True)
-        return [_failed(error, merges[0])]
+        return [_failed(error, shape, merges[0])]
 
 
-def _failed(error: BaseException, merge: Merge) -> Merged:
+def _failed(error: BaseException, shape: Shape, merge: Merge) -> Merged:
     if isinstance(error, TailraceError):
-        return Merged(error=str(error), code=error.code)
+        return Merged(error=str(error), code=error.code, hint=error.hint)
     if isinstance(error, OSError):
         return Merged(error=f"{error.strerror or error}: {error.filename or merge.day}", code="lake.io")
     if isinstance(error, duckdb.Error | pa.ArrowException):
-        return Merged(error=one_line(error), code="lake.damaged-file")
+        told = engine_failure(error, [(shape.root, [file.path for file in merge.files])], tempfile.gettempdir())
+        return Merged(error=str(told), code=told.code, hint=told.hint)
     raise error
 
 

@@ -206,7 +206,7 @@ class PartitionCompaction:
             if is_there:
                 gone = not_mounted(self.plan.snapshot.root, [file.path for file in merge.files])
                 message = f"{merge.day}: {gone or merged.error}; the day is left as it is"
-                code, hint = (gone.code, gone.hint) if gone else (merged.code or "lake", None)
+                code, hint = (gone.code, gone.hint) if gone else (merged.code or "lake", merged.hint)
                 self.report.troubles.append(Trouble(self.report.name, message, code, hint))
 
 

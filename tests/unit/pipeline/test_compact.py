@@ -198,18 +198,22 @@ def test_columns_that_join_structs_that_grow_and_json_as_it_was_sent(world: Worl
     assert "tp_akas" not in opened(world, "app", path).schema_arrow.names, "a column that no row has is in no file"
 
 
+@pytest.mark.parametrize("begins", ["whole", "spoiled"])
 @pytest.mark.parametrize("day", [DAY, DAY + timedelta(days=1)])
-def test_a_damaged_file_holds_up_its_own_day_alone(world: World, logs: Path, day: date) -> None:
+def test_a_damaged_file_holds_up_its_own_day_alone(world: World, logs: Path, day: date, begins: str) -> None:
     seen = snapshot(world.lake, WEB[0])
     bad = max(row["path"] for row in seen.files.to_pylist() if row["tp_date"] == day)
     target = world.lake.table_root(WEB[0]).path / bad  # type: ignore[attr-defined]
     content = target.read_bytes()
-    target.write_bytes(content[: len(content) // 2])
+    half = len(content) // 2
+    target.write_bytes(content[:half] if begins == "whole" else content[:4] + bytes(half) + content[half + 4 :])
     (report,) = world.compact("web")
     assert (report.files_before, report.files_after, report.left_files) == (4, 1, 4)
     (trouble,) = report.troubles
     assert str(day) in trouble.message
     assert trouble.code == "lake.damaged-file"
+    assert str(target) in trouble.message
+    assert "restore the file from a backup" in str(trouble.hint)
     target.write_bytes(content)
     check(world.home, *WEB)
     assert [(r.files_before, r.clean) for r in world.compact("web")] == [(4, True)]

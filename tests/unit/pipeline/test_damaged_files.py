@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 
+import duckdb
 import pytest
 from click.testing import CliRunner
 from lakecheck import check, stored
@@ -15,7 +16,8 @@ from tailrace.cli.main import cli
 from tailrace.core import LakeError, TimeRange
 from tailrace.lake.rewrite import ActiveFile
 from tailrace.lake.snapshot import snapshot
-from tailrace.lake.undo import erase
+from tailrace.lake.undo import erase, restore
+from tailrace.lake.unique import connected
 
 START = datetime(2024, 3, 1)
 HOURS = 72
@@ -146,3 +148,40 @@ def test_what_lies_in_a_range() -> None:
     unknown = ActiveFile("f", 1, "p", "default", date(2024, 3, 2), 1)
     assert unknown.lies_in(day(1))
     assert not unknown.lies_in(TimeRange(hour(25), hour(31)))
+
+
+@pytest.mark.parametrize("damage", [cut, spoil, Path.unlink])
+def test_rows_that_cannot_be_compared_are_told_with_their_file(tmp_path: Path, damage: Damage) -> None:
+    """What comes is compared with what is there: DuckDB names no file, and has no remedy."""
+    world = fill(tmp_path, more='dedupe = ["n"]')
+    path = harm(world, 1, damage)
+    again = path.read_bytes() if path.exists() else None
+    (tmp_path / "logs" / "more.jsonl").write_text(f'{{"ts": "{hour(30).isoformat()}Z", "n": 30}}\n')
+    (report,) = world.collect()
+    assert report.error is not None
+    assert (report.error.code, report.error.where) == ("lake.damaged-file", str(path))
+    assert "--overwrite" in str(report.error.hint)
+    assert (path.read_bytes() if path.exists() else None) == again
+
+
+def test_a_room_that_is_full_while_rows_are_compared_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LakeError, match="No space left on device") as told, connected() as (_, folder):
+        raise duckdb.IOException(f'Could not write file "{folder}/duckdb_temp_block": No space left on device')
+    assert (told.value.code, told.value.where) == ("lake.io", folder)
+    assert "TMPDIR" in str(told.value.hint)
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink])
+def test_a_file_that_cannot_come_back_is_told(world: World, damage: Damage) -> None:
+    seen = snapshot(world.lake, "t")
+    path = harm(world, 1, lambda _: None)
+    erase(world.lake, "t", "p", day(1))
+    damage(path)
+    with pytest.raises(LakeError) as told:
+        restore(world.lake, "t", "p", seen.version)
+    assert (told.value.code, told.value.where) == (
+        "lake.damaged-file" if damage is cut else "lake.vacuumed",
+        str(path),
+    )
+    assert told.value.hint
+    assert hours(world) == [n for n in range(HOURS) if not 24 <= n < 48]

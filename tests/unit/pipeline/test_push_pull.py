@@ -196,6 +196,28 @@ def test_a_damaged_file_is_not_handed_on(world: World, remote: Lake) -> None:
     assert not [p for p in remote.table_root(PLACE[0]).walk("tp_partition=web") if ".tmp" in p]
 
 
+def test_rows_there_that_cannot_be_compared_are_told_with_their_file(
+    world: World, remote: Lake, tmp_path: Path
+) -> None:
+    hand("push", world.lake, remote)
+    write(tmp_path / "logs" / "late.log", access_lines(DAYS[3], 5))
+    world.collect()
+    world.compact()
+    seen = snapshot(remote, PLACE[0])
+    (name,) = [file["path"] for file in seen.files.to_pylist() if file["tp_date"] == DAYS[3]]
+    path = Path(seen.root.address(name))
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + bytes(len(whole) // 2) + whole[len(whole) // 2 + 4 :])
+    with pytest.raises(LakeError) as told_so:
+        hand("push", world.lake, remote)
+    assert (told_so.value.code, told_so.value.where) == ("lake.damaged-file", str(path))
+    assert told_so.value.hint
+    assert snapshot(remote, PLACE[0]).version == seen.version
+    path.write_bytes(whole)
+    assert told(hand("push", world.lake, remote)) == [("differs", 5, 0, ROWS), *SAME[1:]]
+    check(remote, *PLACE)
+
+
 def test_a_copy_that_is_not_what_was_read(world: World, remote: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     from tailrace.lake import copying
 
