@@ -44,13 +44,12 @@ def command(
     """
     from tailrace.cli.settings import load_config, now, open_lake
     from tailrace.cli.upkeep import Upkeep
-    from tailrace.lake.mounted import relink
 
     config = load_config(context)
     upkeep = Upkeep(open_lake(context, config), config, now())
     chosen = _chosen(upkeep.lake, names)
-    for table in {table for table, _ in chosen} if not dry_run else ():
-        relink(upkeep.lake, table)
+    if not dry_run:
+        upkeep.relink({table for table, _ in chosen})
     upkeep.look(chosen)
     if dry_run:
         rows = [*map(_row, upkeep.due), *_to_merge(_plans(upkeep.lake, chosen) if compact else [])]

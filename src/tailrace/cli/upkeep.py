@@ -37,6 +37,16 @@ class Upkeep:
         """0, 5 or 6: a broken file is worse than somebody else at work."""
         return max((error.exit_code for _, error in self.troubles), key=lambda code: code == 5, default=0)
 
+    def relink(self, tables: Collection[str]) -> None:
+        """Links to tiers that are missing; where they cannot be made, what rests there cannot be seen."""
+        from tailrace.lake.mounted import relink
+
+        for table in sorted(tables):
+            try:
+                relink(self.lake, table)
+            except (TailraceError, OSError) as error:
+                self._trouble(table, error)
+
     def look(self, names: Collection[tuple[str, str]]) -> None:
         """What is due in those partitions; a table that is damaged does not keep the others from it."""
         for table in sorted({table for table, _ in names}):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.lake.draft import Draft as Draft
 from tailrace.lake.draft import LocalDraft
+from tailrace.lake.refused_links import refused_link
 from tailrace.lake.steps import reached
 
 if TYPE_CHECKING:
@@ -245,6 +246,10 @@ class LocalPlace(Place):
                     return True
                 except FileExistsError:
                     return False
+                except FileNotFoundError:
+                    raise
+                except OSError as error:
+                    raise refused_link(error, self.address(name)) from None
                 finally:
                     with suppress(FileNotFoundError):
                         os.unlink(staged)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from tailrace.core.errors import LakeError
 from tailrace.lake.place import Draft, Place
+from tailrace.lake.refused_links import refused_link
 from tailrace.lake.steps import reached
 
 if TYPE_CHECKING:
@@ -58,8 +59,12 @@ def link(home: Place, name: str, directory: Place) -> None:
     """Makes `name`, in the root of a table, lead to the table's directory in a tier."""
     os.makedirs(str(directory), exist_ok=True)
     os.makedirs(home.address(LINKS), exist_ok=True)
-    with suppress(FileExistsError):
+    try:
         os.symlink(str(directory), home.address(name), target_is_directory=True)
+    except FileExistsError:
+        pass
+    except OSError as error:  # which the system tells by what the link would lead to
+        raise refused_link(error, home.address(name)) from None
     reached("tier-linked")
 
 

@@ -193,7 +193,7 @@ def _move(lake: Lake, chore: Chore, partition: str, command: str) -> Chore:
 def _of_tier(error: OSError, lake: Lake, chore: Chore) -> LakeError:
     """Names the tier that is full or gone, not the link that leads there, nor nothing at all."""
     goal = lake.data_root if chore.tier is None else chore.tier.place
-    link = None if chore.tier is None else chore.tier.called(chore.table)
+    link = None if chore.tier is None else f"{chore.tier.called(chore.table)}/"
     named = error.filename if link is None or link not in str(error.filename) else None
     return LakeError(error.strerror or one_line(error), code="lake.io", where=str(named or goal))
 

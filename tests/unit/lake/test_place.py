@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import pickle
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -164,3 +166,21 @@ def test_what_a_server_refuses_is_told_without_secrets(moto: Moto) -> None:
     with pytest.raises(LakeError) as missing:
         bucket_place(moto.url, "x", "no-such-bucket").names()
     assert "no such bucket" in str(missing.value)
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSPC])
+def test_a_file_system_without_hard_links_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    place = LocalPlace(str(tmp_path))
+
+    def refuse(source: str, target: str) -> None:
+        raise OSError(number, os.strerror(number), source, None, target)
+
+    monkeypatch.setattr(os, "link", refuse)
+    with pytest.raises((LakeError, OSError)) as told:
+        place.put_if_absent("a", b"x", "me")
+    if isinstance(told.value, LakeError):
+        assert (told.value.code, told.value.where, bool(told.value.hint)) == ("lake.no-links", f"{tmp_path}/a", True)
+    assert isinstance(told.value, LakeError) == (number == errno.EPERM)
+    monkeypatch.undo()
+    assert not list(tmp_path.iterdir())
+    assert place.put_if_absent("a", b"x", "me")

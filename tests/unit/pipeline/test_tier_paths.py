@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -9,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from lakecheck import stored
+from lakecheck import check, stored
 from mounts import mounted
 from tieredlake import DAYS, NOW, PLACE, Tiered
 
@@ -121,3 +124,40 @@ def test_a_file_where_a_tier_was(tiered: Tiered) -> None:
     error = CliRunner().invoke(cli, command).exception
     assert isinstance(error, TailraceError)
     assert error.code == "lake.tier-not-mounted"
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOSPC, errno.EXDEV, errno.EMLINK, errno.EROFS])
+def test_a_link_to_a_tier_that_cannot_be_made_is_told(
+    tiered: Tiered, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """By `maintain`, when it would make it again, and when the first day would move there: rows stay where they are."""
+    before = stored(tiered.home)
+    command = ["--home", str(tiered.home), "maintain", "--no-compact", "--output", "json"]
+    links = tiered.lake.table_home(PLACE[0]).path / "_tiers"  # type: ignore[attr-defined]
+
+    def refuse(source: str, target: str, **_: bool) -> None:
+        raise OSError(number, os.strerror(number), source, None, target)
+
+    def refused() -> list[dict[str, str]]:
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "symlink", refuse)
+            answer = CliRunner().invoke(cli, command)
+        assert answer.exit_code == 5, answer.output
+        troubles: list[dict[str, str]] = json.loads(answer.stdout)["troubles"]
+        found = [trouble for trouble in troubles if trouble["code"] != "lake.tier-not-mounted"]  # for want of the link
+        assert {trouble["code"] for trouble in found} == {"lake.no-links" if number == errno.EPERM else "lake.io"}
+        assert all(str(links) in trouble["message"] for trouble in found)
+        assert all(trouble["hint"] for trouble in found if number in (errno.EPERM, errno.ENOSPC, errno.EROFS))
+        return found
+
+    assert [trouble["name"] for trouble in refused()] == [".".join(PLACE)]
+    assert tiered.resting() == {"workspace": DAYS}
+    assert stored(tiered.home) == before
+    assert not [*(tiered.home.parent / "tiers").rglob("*.parquet")]
+    tiered.maintain()
+    for link in links.iterdir():
+        link.unlink()
+    assert PLACE[0] in {trouble["name"] for trouble in refused()}
+    assert CliRunner().invoke(cli, command).exit_code == 0
+    assert stored(tiered.home) == before
+    check(tiered.home, *PLACE)
