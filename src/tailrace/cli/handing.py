@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Literal
 
 from tailrace.core.errors import LakeError, TailraceError, UsageError, one_line
+from tailrace.core.wildcards import fits_exactly
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -177,4 +177,4 @@ class Handing:
 
     def _is_wanted(self, index: str, day: date) -> bool:
         patterns = self.wanted.indexes
-        return self.wanted.window.touches(day) and (not patterns or any(fnmatchcase(index, p) for p in patterns))
+        return self.wanted.window.touches(day) and (not patterns or any(fits_exactly(index, p) for p in patterns))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from fnmatch import fnmatchcase
 
 from tailrace.core import TimeRange
+from tailrace.core.wildcards import fits_exactly
 from tailrace.lake.snapshot import Snapshot
 
 
@@ -37,7 +37,7 @@ class Scope:
 
     def holds(self, file: Held) -> bool:
         chosen = self.partitions is None or file.partition in self.partitions
-        fits = not self.indexes or any(fnmatchcase(file.index, pattern) for pattern in self.indexes)
+        fits = not self.indexes or any(fits_exactly(file.index, pattern) for pattern in self.indexes)
         return chosen and fits and self.window.touches(file.day)
 
 

@@ -30,6 +30,8 @@ class Predicate:
     def __post_init__(self) -> None:
         """Refuses what is no condition on these columns, before anything is done by it."""
         self.marks(self.schema.empty_table())
+        # Without a row some mistakes are none, such as no condition at all; kept, it would refuse every later row.
+        self.marks(pa.table([pa.nulls(1, field.type) for field in self.schema], self.schema.names))
 
     @cached_property
     def columns(self) -> list[str]:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from tailrace.core.ranges import TimeRange
 from tailrace.core.registry import ALIASES
 from tailrace.core.schemas import DEFAULT_SCHEMA
+from tailrace.core.wildcards import fits
 from tailrace.lake.table_place import is_elsewhere
 from tailrace.query.conditions import Condition
-from tailrace.query.wildcards import fits
 
 if TYPE_CHECKING:
     from tailrace.lake.listing import Files

@@ -9,9 +9,9 @@ from decimal import Decimal
 from math import isinf
 from typing import Any
 
+from tailrace.core.wildcards import fits, fits_exactly
 from tailrace.lake.listing import BOOLEAN, DATE, DECIMAL, EPOCH, INTEGER, REAL, REAL32, TEXT, TIME, Files
 from tailrace.query.conditions import Condition
-from tailrace.query.wildcards import fits, fits_exactly
 
 _BY_DIRECTORY = ("tp_partition", "tp_index", "tp_date")
 "Columns of which all rows of a file have one value."

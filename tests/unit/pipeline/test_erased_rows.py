@@ -199,3 +199,14 @@ def test_for_good_the_bytes_are_gone_from_every_file(world: World) -> None:
     assert holding(world.home, "alice") == []
     assert held(world) == {n for n in range(HOURS + 12) if n % 3}
     check(world.home, "t", "p")
+
+
+@pytest.mark.parametrize("where", ["", "1, 2"])
+def test_what_is_no_condition_is_refused_where_there_are_no_rows_yet(world: World, where: str) -> None:
+    """Kept, it would send every row that comes later to the quarantine."""
+    erase(world.lake, "t", "p", TimeRange())
+    with pytest.raises(TailraceError) as refused:
+        delete(world, where)
+    assert refused.value.code == "usage.bad-condition"
+    (report,) = world.collect()
+    assert (report.counts.quarantined, held(world)) == (0, set(range(HOURS)))

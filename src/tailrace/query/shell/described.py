@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.core.errors import UsageError
 from tailrace.core.registry import ALIASES, nearest
+from tailrace.core.wildcards import fits
 from tailrace.lake.quoting import quoted
 from tailrace.query.engine import Engine, Result
-from tailrace.query.wildcards import fits
 
 if TYPE_CHECKING:
     import pyarrow as pa
