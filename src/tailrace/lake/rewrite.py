@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tailrace.core import LakeError, TimeRange
+from tailrace.lake.bounded import bounded
 from tailrace.lake.damage import DAMAGED_FILE, reading_file
 from tailrace.lake.files import DataFile, stats_json
 from tailrace.lake.identity import PREFIX_LENGTH
@@ -235,4 +236,5 @@ def _options_of(source: pq.ParquetFile) -> dict[str, object]:
         "use_dictionary": [c.path_in_schema for c in columns if c.path_in_schema not in plain] or False,
         "column_encoding": dict.fromkeys(by_length, "DELTA_LENGTH_BYTE_ARRAY") or None,
         "sorting_columns": first.sorting_columns or None,
+        "write_statistics": bounded(source.schema_arrow),
     }

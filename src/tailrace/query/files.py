@@ -166,7 +166,9 @@ def _writer(form: str, sink: BinaryIO, schema: pa.Schema, is_file: bool) -> Iter
     if form == "parquet":
         import pyarrow.parquet as pq
 
-        made: Any = pq.ParquetWriter(sink, schema, compression="zstd")
+        from tailrace.lake.bounded import bounded
+
+        made: Any = pq.ParquetWriter(sink, schema, compression="zstd", write_statistics=bounded(schema))
     else:
         made = pa.ipc.new_file(sink, schema) if is_file else pa.ipc.new_stream(sink, schema)
     with made:

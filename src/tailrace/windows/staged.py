@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from tailrace.core.errors import QueryError, one_line
 from tailrace.core.written import room_for
+from tailrace.lake.bounded import bounded
 from tailrace.windows.batches import batches, even
 from tailrace.windows.forms import FORMS
 from tailrace.windows.schema import Tables
@@ -30,7 +31,8 @@ class Staged:
     def rows(self, answer: pa.Table) -> None:
         """The answer as it is."""
         try:
-            self._write(".parquet", lambda path: pq.write_table(answer, path, compression="zstd"))
+            settings = {"compression": "zstd", "write_statistics": bounded(answer.schema)}
+            self._write(".parquet", lambda path: pq.write_table(answer, path, **settings))
         except pa.ArrowException as error:
             message = f"the answer cannot be written as Parquet: {one_line(error)}"
             raise QueryError(message, code="query.answer", hint="cast the column to what Parquet has") from None

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tailrace.lake.bounded import bounded
 from tailrace.lake.place import Draft, LocalPlace, Place
 from tailrace.windows.files import directory, new_name
 from tailrace.windows.schema import ATTRIBUTES, IDS, LARGEST_ID, LOGS, PART_ID, RESOURCE, SCHEMAS, SCOPE, TABLES, Tables
@@ -94,7 +95,8 @@ class _File:
         # In a bucket an object is there as a whole or not at all.
         self._draft: Draft = base.create(name + _UNDER_WAY if self._local else name)
         level = 1 if compression == "zstd" else None
-        self._writer = pq.ParquetWriter(self._draft.path, schema, compression=compression, compression_level=level)
+        packed = {"compression": compression, "compression_level": level}
+        self._writer = pq.ParquetWriter(self._draft.path, schema, **packed, write_statistics=bounded(schema))
         self._writer.add_key_value_metadata({IDS.decode(): "partition", PART_ID: part_id})
 
     def write(self, table: pa.Table) -> None:
