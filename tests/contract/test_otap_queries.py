@@ -46,7 +46,7 @@ def answer(data: WindowData, query: str, size: int = 100) -> tuple[pa.Table, Tol
     """The rows, and the logs that they select."""
     with opened(data) as connection:
         found = answered(connection, rewritten(query, "duckdb", window_values(START, START + MINUTE, size)))
-        if is_report(found):
+        if is_report(found.column_names):
             return found, None
         tables = selected(connection, found, data)
         return found, sum((told_by_proto(message) for message in messages(tables)), Counter())

@@ -9,6 +9,7 @@ import pyarrow as pa
 from tailrace.lake.place import Place
 from tailrace.windows.data import load
 from tailrace.windows.engine import answered, opened
+from tailrace.windows.needed import needed
 from tailrace.windows.reading import read_parts
 from tailrace.windows.sampling import Sampling
 from tailrace.windows.sql import rewritten, window_values
@@ -28,7 +29,7 @@ def ask(
     # First of all: a query that cannot be meant need not wait for its rows.
     values, sampling = window_values(first, last, sample_size), Sampling(seed)
     texts = [rewritten(one, "duckdb", values, sampling) for one in (query, then) if one is not None]
-    data = load(read_parts(base), first, last)
+    data = load(read_parts(base, looked_at=needed(tuple(texts))), first, last)
     with opened(data) as connection:
         return [answered(connection, text) for text in texts][-1]
 

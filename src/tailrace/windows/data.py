@@ -15,7 +15,7 @@ from tailrace.windows.batches import filled, struct_ids
 from tailrace.windows.finding import Ids, distinct, places
 from tailrace.windows.reading import Part, effective_times
 from tailrace.windows.schema import ATTRS, KEYED, LOGS, PART_ID, RESOURCE, SCOPE, Tables, fitted
-from tailrace.windows.views import BARE, HIDDEN, ROW, ROWS_OF, TIMESTAMP
+from tailrace.windows.views import BARE, HIDDEN, ROW, ROWS_OF, TIMESTAMP, VIEW_SCHEMAS
 
 _FILE_BITS, ROW_BITS = 35, 28
 _Mask = npt.NDArray[np.bool_]
@@ -107,7 +107,7 @@ class _Gathered:
             TIMESTAMP: pa.array(times),
         }
         for name in ("time_unix_nano", "observed_time_unix_nano"):
-            view[name] = chosen[name].cast(_BIG)
+            view[name] = chosen[name].cast(pa.int64())
         view[BARE] = pa.array(~self._add_attributes("log_attrs", part, own, times))
         for kind, row in ROWS_OF.items():
             local = struct_ids(chosen, kind)
@@ -152,29 +152,3 @@ def _repeated(part_id: str, count: int) -> pa.Array:
 
 def _joined(tables: list[pa.Table], name: str) -> pa.Table:
     return pa.concat_tables(tables) if tables else VIEW_SCHEMAS[name].empty_table()
-
-
-_BIG = pa.int64()
-_PART = pa.field(PART_ID, pa.dictionary(pa.int32(), pa.string()))
-_VIEW_ATTRS = pa.schema([pa.field("parent_id", _BIG), *list(KEYED)[1:], _PART])
-_RETYPED = {"id": _BIG, "time_unix_nano": _BIG, "observed_time_unix_nano": _BIG}
-_VIEW_LOGS = pa.schema(
-    [
-        _PART,
-        *(pa.field(field.name, _RETYPED.get(field.name, field.type)) for field in LOGS),
-        *(pa.field(name, _BIG) for name in ("otap_id", TIMESTAMP)),
-        pa.field(BARE, pa.bool_()),
-        *(
-            field
-            for kind, row in ROWS_OF.items()
-            for field in (pa.field(f"{kind}_id", _BIG), pa.field(row, pa.uint32()))
-        ),
-    ]
-)
-_VIEW_SHARED = _VIEW_ATTRS.append(pa.field(ROW, pa.uint32()))
-VIEW_SCHEMAS = {
-    "logs": _VIEW_LOGS,
-    "log_attrs": _VIEW_ATTRS.append(pa.field(TIMESTAMP, _BIG)),
-    "resource_attrs": _VIEW_SHARED,
-    "scope_attrs": _VIEW_SHARED,
-}

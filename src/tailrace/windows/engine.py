@@ -18,10 +18,10 @@ from duckdb.func import PythonUDFType
 
 from tailrace.core.errors import QueryError, one_line
 from tailrace.lake.place import Place
-from tailrace.windows.data import VIEW_SCHEMAS, WindowData
+from tailrace.windows.data import WindowData
 from tailrace.windows.sampling import PREFIX
 from tailrace.windows.schema import PART_ID, TABLES
-from tailrace.windows.views import HIDDEN, views
+from tailrace.windows.views import HIDDEN, VIEW_SCHEMAS, views
 
 # What is executed gives rows of Arrow with a copy: of samples that is the shorter way, see `rows_of`.
 warnings.filterwarnings("ignore", "Arrow output on a DB-API result")

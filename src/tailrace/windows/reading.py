@@ -15,6 +15,7 @@ from tailrace.lake.place import Place
 from tailrace.windows.batches import filled, struct_ids
 from tailrace.windows.files import OtapFile, list_table, read_file
 from tailrace.windows.footers import Footer, Range, read_footer
+from tailrace.windows.needed import EVERYTHING, Needed
 from tailrace.windows.schema import ATTRIBUTES, ATTRS, SCHEMAS, Tables
 from tailrace.windows.upstream import Resolver
 
@@ -34,30 +35,28 @@ class Part:
     "Which rows of the file its logs are."
 
 
-def read_parts(base: Place, wanted: Collection[str] | None = None) -> Iterator[Part]:
+def read_parts(base: Place, wanted: Collection[str] | None = None, looked_at: Needed = EVERYTHING) -> Iterator[Part]:
     """All logs, or those of files by name, in the order of writing within a partition.
 
     Logs are listed before attributes: whoever sees a file of logs sees all their attributes.
     """
     logs = sorted(list_table(base, "logs"), key=lambda file: (file.part_id, file.created_ms, file.name))
-    chosen = {file.part_id for file in logs if wanted is None or file.name in wanted}
-    attributes = {
-        name: [(file, read_footer(base, file)) for file in list_table(base, name) if file.part_id in chosen]
-        for name in ATTRIBUTES
-    }
+    chosen = looked_at.kept(file.part_id for file in logs if wanted is None or file.name in wanted)
+    attributes = {name: [file for file in list_table(base, name) if file.part_id in chosen] for name in ATTRIBUTES}
     for part_id, files in groupby(logs, key=lambda file: file.part_id):
         if part_id in chosen:
-            held = {name: [pair for pair in attributes[name] if pair[0].part_id == part_id] for name in ATTRIBUTES}
-            yield from _read_partition(base, part_id, list(files), held, wanted)
+            held = {name: [file for file in attributes[name] if file.part_id == part_id] for name in ATTRIBUTES}
+            yield from _read_partition(base, list(files), held, wanted, looked_at.tables)
 
 
-Held = dict[str, list[tuple[OtapFile, Footer]]]
+Held = dict[str, list[OtapFile]]
 
 
 def _read_partition(
-    base: Place, part_id: str, files: list[OtapFile], held: Held, wanted_files: Collection[str] | None
+    base: Place, files: list[OtapFile], held: Held, wanted_files: Collection[str] | None, tables: Collection[str]
 ) -> Iterator[Part]:
     resolver: Resolver | None = None
+    footers = {name: [(file, read_footer(base, file)) for file in held[name]] for name in tables}
     for file in files:
         is_wanted = wanted_files is None or file.name in wanted_files
         ours = read_footer(base, file).ours
@@ -72,14 +71,14 @@ def _read_partition(
         if not is_wanted:
             continue
         wanted = parents_of(logs)
-        attributes = [attributes_in(base, held[name], wanted[name]) for name in ATTRIBUTES]
-        yield Part(part_id, file, Tables(logs, *attributes), unresolved, np.arange(len(logs)))
+        attributes = [attributes_in(base, footers.get(name, []), wanted[name]) for name in ATTRIBUTES]
+        yield Part(file.part_id, file, Tables(logs, *attributes), unresolved, np.arange(len(logs)))
 
 
 def _resolver(base: Place, held: Held) -> Resolver:
     parents = []
     for name in ("resource_attrs", "scope_attrs"):
-        columns = [read_file(base, file)["parent_id"] for file, _ in held[name]]
+        columns = [read_file(base, file)["parent_id"] for file in held[name]]
         chunks = [chunk for column in columns for chunk in column.chunks]
         parents.append(pa.chunked_array(chunks, SCHEMAS[name].field("parent_id").type))
     return Resolver(*parents)

@@ -8,6 +8,7 @@ from them take their place or are added.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 import duckdb
 import numpy as np
@@ -30,8 +31,8 @@ _CASTS = {
 }  # fmt: skip
 
 
-def is_report(answer: pa.Table) -> bool:
-    return not {PART_ID, "parent_id"} <= set(answer.column_names)
+def is_report(columns: Iterable[str]) -> bool:
+    return not {PART_ID, "parent_id"} <= set(columns)
 
 
 COUNT = "sampling.adjusted_count"

@@ -17,6 +17,7 @@ from tailrace.lake.place import LocalPlace
 from tailrace.lake.steps import reached
 from tailrace.windows.catalog import Catalog
 from tailrace.windows.delivery import SENT
+from tailrace.windows.sources import Source
 from tailrace.windows.spec import WindowSpec, second_of
 from tailrace.windows.state import DELIVERED, Done, Segment, State
 from tailrace.windows.unit import Unit, Wanted, run_unit
@@ -120,7 +121,7 @@ class WindowRun:
         while chunk := list(islice(pending, SEGMENT)):
             through = chunk[-1] + size if chunk[-1] != starts[-1] else ready
             sources = self._catalog.sources({name for start in chunk for name in holding[start]})
-            wanted = [Wanted(start, tuple(sources[name] for name in holding[start])) for start in chunk]
+            wanted = [self._wanted(start, [sources[name] for name in holding[start]]) for start in chunk]
             self._commit(wanted, first, through, told)
             first = through
         if first < ready:
@@ -153,7 +154,7 @@ class WindowRun:
         if self._spec.late_files == "emit":
             sources = self._catalog.sources(late)
             for number, (name, starts) in enumerate(late.items(), self.state.late_files + 1):
-                wanted += [Wanted(start, (sources[name],), number) for start in starts]
+                wanted += [self._wanted(start, [sources[name]], number) for start in starts]
         segment = Segment(
             first=through, through=through, windows=self._run(wanted), seen=tuple(late), late_files=len(late),
             late_rows=rows, digests=self._spec.digests, deliver=self._spec.endpoint is not None,
@@ -189,6 +190,10 @@ class WindowRun:
         size = min(UNIT, max(1, len(wanted) // UNITS))
         units = [Unit(self._spec, tuple(wanted[n : n + size])) for n in range(0, len(wanted), size)]
         return tuple(done for several in self._runner(units) for done in several) if units else ()
+
+    def _wanted(self, start: int, sources: list[Source], late: int = 0) -> Wanted:
+        logs = sum(self._catalog.files[source.file.name][start] for source in sources)
+        return Wanted(start, tuple(sources), late, logs)
 
     def _holding(self) -> dict[int, list[str]]:
         """Files by window."""

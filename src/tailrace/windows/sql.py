@@ -11,6 +11,7 @@ import sqlglot
 from sqlglot import exp
 
 from tailrace.core.errors import QueryError, one_line
+from tailrace.windows.needed import UNKNOWN
 from tailrace.windows.sampling import (
     DUCKDB,
     LARGEST,
@@ -105,6 +106,10 @@ class Prepared:
         self._later = known_salts(self._seed, (LATER,), self._dialect)
         values = window_values(self._start, self._end, sample_size)
         self._text = rewritten(query, engine, values, replace(sampling, parts=(LATER,)))
+
+    def unbound(self) -> str:
+        """For no window yet."""
+        return self._text.replace(str(self._start), UNKNOWN).replace(str(self._end), UNKNOWN)
 
     def text(self, start: int, end: int, parts: Iterable[str] = ()) -> str:
         """For one window; `parts` are its partitions."""

@@ -7,12 +7,16 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import msgspec
+
 from tailrace.core.errors import DataError
 from tailrace.windows.data import WindowData, load
 from tailrace.windows.engine import answered, given, invalid_weights, opened
 from tailrace.windows.limits import limited
+from tailrace.windows.needed import EVERYTHING, Needed, needed
 from tailrace.windows.results import is_report, selected
 from tailrace.windows.sampling import Sampling
+from tailrace.windows.schema import ATTRIBUTES, PART_ID
 from tailrace.windows.sources import Reader, Source
 from tailrace.windows.spec import WindowSpec, second_of
 from tailrace.windows.sql import Prepared
@@ -27,6 +31,8 @@ class Wanted:
     start: int
     sources: tuple[Source, ...]
     late: int = 0
+    logs: int = 0
+    "Rows that the files have in it."
     answer: str = ""
     "Directory of the answer, where another engine has given it."
 
@@ -53,14 +59,38 @@ def run_unit(unit: Unit) -> list[Done]:
 
 
 def _run(unit: Unit, wanted: Wanted, reader: Reader, query: Prepared) -> Done:
-    spec, began = unit.spec, time.perf_counter()
+    began = time.perf_counter()
+    looked_at = EVERYTHING if wanted.answer else needed((query.unbound(),), sentinels=unit.spec.sentinels)
+    sources = _read(looked_at, wanted, whole=unit.spec.form != "parquet")
+    done = _asked(unit, wanted, sources, reader, query) or _asked(unit, wanted, wanted.sources, reader, query)
+    assert done is not None
+    return msgspec.structs.replace(done, seconds=round(time.perf_counter() - began, 4))
+
+
+def _read(looked_at: Needed, wanted: Wanted, *, whole: bool) -> tuple[Source, ...]:
+    """Sources without what the answer does not depend on; `whole`: logs that are selected come with all they have."""
+    tables = ATTRIBUTES if whole and not is_report(looked_at.columns) else looked_at.tables
+    kept = looked_at.kept(source.file.part_id for source in wanted.sources)
+    return tuple(
+        replace(source, attributes=tuple(
+            files if name in tables else () for name, files in zip(ATTRIBUTES, source.attributes, strict=True)
+        )) if source.ours else source
+        for source in wanted.sources
+        if source.file.part_id in kept or not source.ours
+    )  # fmt: skip
+
+
+def _asked(unit: Unit, wanted: Wanted, sources: tuple[Source, ...], reader: Reader, query: Prepared) -> Done | None:
+    """None where the answer names logs of a partition that was not read."""
+    spec = unit.spec
     end = wanted.start + spec.temporal.granularity
-    data = load(reader.parts(wanted.sources, wanted.start, end), wanted.start, end, keep_undated=spec.keep_undated)
+    data = load(reader.parts(sources, wanted.start, end), wanted.start, end, keep_undated=spec.keep_undated)
     if spec.strict and data.unresolved:
         message = f"{data.unresolved} logs have no resource that is certain"
         hint = 'write resource_resolution = "recover" to let them pass without one'
         raise DataError(message, code="window.unresolved", where=label(wanted), hint=hint)
-    return _answer(unit, wanted, data, query, began)
+    left_out = {source.file.part_id for source in wanted.sources} - {source.file.part_id for source in sources}
+    return _answer(unit, wanted, data, query, left_out)
 
 
 @lru_cache(maxsize=16)
@@ -69,7 +99,7 @@ def _prepared(query: str, sample_size: int, sampling: Sampling) -> Prepared:
     return Prepared(query, "duckdb", sample_size, sampling)
 
 
-def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, began: float) -> Done:
+def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, left_out: set[str]) -> Done | None:
     spec = unit.spec
     end = wanted.start + spec.temporal.granularity
     written = Staged(spec, label(wanted), unit.threads)
@@ -85,7 +115,10 @@ def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, began
             parts = dict.fromkeys(source.file.part_id for source in wanted.sources)
             answer = answered(connection, query.text(wanted.start, end, parts))
         invalid = invalid_weights(connection)
-        if spec.form == "parquet" or is_report(answer):
+        report = spec.form == "parquet" or is_report(answer.column_names)
+        if not report and left_out and not left_out.isdisjoint(answer[PART_ID].unique().to_pylist()):
+            return None
+        if report:
             written.rows(answer)
         else:
             tables = selected(connection, answer, data, count_as_double=spec.count_as_double)
@@ -95,8 +128,8 @@ def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, began
     files = tuple(source.file.name for source in wanted.sources)
     return Done(
         start=wanted.start, end=end, late=wanted.late, files=files, outputs=tuple(written.outputs),
-        logs=len(data.logs), rows=len(answer), selected=chosen, undated=data.undated, unresolved=data.unresolved,
-        invalid_weights=invalid, bytes=written.bytes, seconds=round(time.perf_counter() - began, 4),
+        logs=wanted.logs, rows=len(answer), selected=chosen, undated=data.undated, unresolved=data.unresolved,
+        invalid_weights=invalid, bytes=written.bytes,
     )  # fmt: skip
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tailrace.windows.schema import VALUE_FIELDS
+import pyarrow as pa
+
+from tailrace.windows.schema import KEYED, LOGS, PART_ID, VALUE_FIELDS
 
 TIMESTAMP = "timestamp_unix_nano"
 "When a log happened, in every view."
@@ -68,3 +70,30 @@ def _temporal() -> str:
     nulls = ", ".join(f"CAST(NULL AS {_TYPES[field.name]})" for field in VALUE_FIELDS)
     parts.append(f"""SELECT _part_id, 'logs', id, id, CAST(NULL AS VARCHAR), {nulls}, timestamp_unix_nano FROM logs""")
     return " UNION ALL ".join(parts)
+
+
+_BIG = pa.int64()
+_PART = pa.field(PART_ID, pa.dictionary(pa.int32(), pa.string()))
+_VIEW_ATTRS = pa.schema([pa.field("parent_id", _BIG), *list(KEYED)[1:], _PART])
+_RETYPED = {"id": _BIG, "time_unix_nano": _BIG, "observed_time_unix_nano": _BIG}
+_VIEW_LOGS = pa.schema(
+    [
+        _PART,
+        *(pa.field(field.name, _RETYPED.get(field.name, field.type)) for field in LOGS),
+        *(pa.field(name, _BIG) for name in ("otap_id", TIMESTAMP)),
+        pa.field(BARE, pa.bool_()),
+        *(
+            field
+            for kind, row in ROWS_OF.items()
+            for field in (pa.field(f"{kind}_id", _BIG), pa.field(row, pa.uint32()))
+        ),
+    ]
+)
+_VIEW_SHARED = _VIEW_ATTRS.append(pa.field(ROW, pa.uint32()))
+VIEW_SCHEMAS = {
+    "logs": _VIEW_LOGS,
+    "log_attrs": _VIEW_ATTRS.append(pa.field(TIMESTAMP, _BIG)),
+    "resource_attrs": _VIEW_SHARED,
+    "scope_attrs": _VIEW_SHARED,
+}
+"What views are made from: rows of a window with their hidden columns."
