@@ -79,7 +79,8 @@ class Attr:
     active: bool = True
     "False = checked and shown, but nothing acts on it yet."
     least: float = 0
-    "The smallest number."
+    "The smallest number; with `fraction` it need not be whole."
+    fraction: bool = False
 
 
 Attrs = Mapping[str, Attr]
@@ -127,10 +128,8 @@ def checked(
         if attr.secret:
             report.hide(setting.value)
         if attr.same_as in given:
-            report.error(
-                setting.name_where, f"'{name}' is another spelling of '{attr.same_as}'", "contradiction",
-                "keep one of them",
-            )  # fmt: skip
+            message = f"'{name}' is another spelling of '{attr.same_as}'"
+            report.error(setting.name_where, message, "contradiction", "keep one of them")
             continue
         try:
             value = without_nul(setting, fitted(setting, attr, report), report)
@@ -250,11 +249,13 @@ def _chosen(setting: Setting, value: str, attr: Attr, report: Report) -> str:
 
 def _number(setting: Setting, value: float, attr: Attr, report: Report) -> Value:
     if not attr.least <= value < math.inf:
-        message = f"'{setting.name}' must be at least {attr.least:g}, not {value:g}"
-        raise report.make(
-            setting.where, message, "wrong-value", f"write {setting.name} = {attr.default or attr.least:g}"
-        )
-    return value
+        wanted, instead = f"at least {attr.least:g}, not {value:g}", attr.default or attr.least
+    elif not attr.fraction and value != int(value):
+        wanted, instead = f"a whole number, not {value}", max(round(value), math.ceil(attr.least))
+    else:
+        return value if attr.fraction else int(value)
+    message, hint = f"'{setting.name}' must be {wanted}", f"write {setting.name} = {instead:g}"
+    raise report.make(setting.where, message, "wrong-value", hint)
 
 
 def _spelled(setting: Setting, value: str, kind: str, report: Report) -> str:

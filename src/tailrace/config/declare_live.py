@@ -49,7 +49,7 @@ TRANSFORMS = _types(
         "scan_all": Attr("flag", "Look into every text.", default=False),
     }, ("type",), {"field": _FIELD}),
     _type("sample", "Keep a share of the rows.", {
-        "rate": Attr("number", "Share between 0 and 1.", required=True),
+        "rate": Attr("number", "Share between 0 and 1.", required=True, fraction=True),
         "key": Attr("text", "Field whose equal values stay or go together."),
     }, ("type",), active=True),
     _type("reduce", "Keep the first of similar rows, with their number.", {
@@ -60,7 +60,9 @@ TRANSFORMS = _types(
     }, ("type",), active=True),
     _type("pattern", "Tell by which template a message was written.", {
         "field": Attr("text", "Dotted path of the message.", default="message"),
-        "similarity_threshold": Attr("number", "Share of equal words from which messages are alike.", default=0.5),
+        "similarity_threshold": Attr(
+            "number", "Share of equal words from which messages are alike.", default=0.5, fraction=True
+        ),
         "max_child_nodes": Attr("number", "First words that are told apart, for each length.", default=100, least=1),
         "cache_size": Attr("number", "Templates at most.", default=100_000, least=1),
     }, ("type",), active=True),
@@ -144,7 +146,7 @@ _SERVER: Attrs = {
         default=500,
         least=1,
     ),
-    "rate_limit": Attr("number", "Requests a second of one key or address, or messages.", least=0.001),
+    "rate_limit": Attr("number", "Requests a second of one key or address, or messages.", least=0.001, fraction=True),
     "sinks": Attr("references", "Sinks that get its rows; all when absent.", to=("sink",)),
     **_ENABLED,
 }

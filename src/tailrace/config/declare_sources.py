@@ -21,9 +21,9 @@ _PREFIX: Attrs = {"prefix": Attr("text", "What the names of all objects begin wi
 _BUCKET: Attrs = {"bucket": Attr("text", "Name of the bucket."), **_PREFIX}
 _REGION: Attrs = {"region": Attr("text", "Region of the service; the connection's when absent.")}
 _POLITE: Attrs = {
-    "request_timeout": Attr("number", "Seconds after which a request is given up.", default=60),
+    "request_timeout": Attr("number", "Seconds after which a request is given up.", default=60, fraction=True),
     "max_retries": Attr("number", "How often a request is tried again.", default=5),
-    "max_backoff": Attr("number", "Longest pause between two tries, in seconds.", default=30),
+    "max_backoff": Attr("number", "Longest pause between two tries, in seconds.", default=30, fraction=True),
 }
 _SLICED: Attrs = {
     "slice": Attr("duration", "How much time is asked for at once; a day is made of whole slices.", default="1h"),
@@ -161,7 +161,7 @@ KINDS = _kinds(
             "first_page": Attr("number", "Number of the first page.", default=1),
             "page_size": Attr("number", "Records of a page.", least=1),
             "page_size_param": Attr("text", "Parameter that takes `page_size`."),
-            "rate_limit": Attr("number", "Requests a second, of all tasks of a machine."),
+            "rate_limit": Attr("number", "Requests a second, of all tasks of a machine.", fraction=True),
             "schedule": Attr("duration", "How often `serve` asks, for the sinks that it feeds."),
             "sinks": Attr("references", "Sinks that take its records as snapshots.", to=("sink",)),
             "entity": Attr("text", "Dotted path of a snapshot's `entity` in a record.", default="id"),
@@ -225,7 +225,9 @@ CONNECTIONS = _kinds(
             "flag", "Bucket in the path, not in the host name. Default: with `endpoint_url`, or a dot in its name."
         ),
         "max_error_retry_attempts": Attr("number", "How often a request is tried again.", default=9, least=1),
-        "min_error_retry_delay": Attr("number", "Shortest pause between two tries, in milliseconds.", default=25),
+        "min_error_retry_delay": Attr(
+            "number", "Shortest pause between two tries, in milliseconds.", default=25, fraction=True
+        ),
     }),
     _connection("gcp", "Google Cloud; without attributes, the application's default credentials.", {
         "project": Attr("text", "Project."),

@@ -106,7 +106,7 @@ def _window(spec: OtherBlock, places: _Places, report: Report) -> OtherBlock:
             hint = f"write {' or '.join(_START)}, or a time such as 2024-01-31T15:04:05Z"
             report.error(places["start_at"], f"'{start}' is no time to start at", "bad-time", hint)
     size = next((inner.args["sample_size"] for inner in spec.blocks if "sample_size" in inner.args), 1)
-    if isinstance(size, (int, float)) and (size > _LARGEST_SAMPLE or size != int(size)):
+    if isinstance(size, int) and size > _LARGEST_SAMPLE:
         message = f"'sample_size' must be a whole number up to {_LARGEST_SAMPLE}"
         report.error(places["sample_size"], message, "wrong-value", "write sample_size = 100")
     return spec

@@ -36,6 +36,12 @@ TIER = 'tier "t" {\n  path = "/t"\n'
         (TIER + '  from = "yesterday"\n}', "3:10: 'from': 'yesterday' is not a date or a time", None),
         ('listener "http" {\n  max_body = "big"\n}', "2:14: 'max_body': 'big' is not a size", None),
         ('listener "http" {\n  port = -1\n}', "2:10: 'port' must be at least 0, not -1", None),
+        ('listener "http" {\n  port = 80.5\n}', "2:10: 'port' must be a whole number, not 80.5", "write port = 80"),
+        (
+            'window "w" {\n  base_uri = "/in"\n  sampling {\n    seed = 1.5\n  }\n  output {\n    path = "/o"\n  }\n}',
+            "4:12: 'seed' must be a whole number, not 1.5",
+            "write seed = 2",
+        ),
         ('source "kafka" "k" {\n  topics = ["t"]\n}', "1:1: a kafka source needs 'brokers'", "add brokers = …"),
         (
             PARTITION.replace("/x", r"/x\u0000y") + "}",

@@ -9,7 +9,7 @@ import pytest
 from tailrace.config.attributes import KIND_WORDS, Attr, Attrs, BlockType, fitted
 from tailrace.config.declare import BLOCK_TYPES, OTHER_BLOCKS
 from tailrace.config.declare_sources import CONNECTIONS, KIND_SYNONYMS, KINDS, SOURCE
-from tailrace.config.places import Report, Where
+from tailrace.config.places import Problem, Report, Where
 from tailrace.config.values import Secret, Setting
 
 HERE = Where("a.tpc", 1, 1)
@@ -43,6 +43,27 @@ def test_declarations_are_sound(kind: BlockType, name: str, attr: Attr):
     if attr.default is not None:
         given = list(attr.default) if isinstance(attr.default, tuple) else attr.default
         assert fitted(Setting(name, given, HERE, HERE), attr, Report()) == attr.default
+
+
+WHOLE = [
+    each for each in ATTRIBUTES if (attr := each.values[2]).kind == "number" and not attr.fraction
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "attr"), WHOLE)
+def test_no_fraction_is_cut_off(kind: BlockType, name: str, attr: Attr):
+    with pytest.raises(Problem, match=f"'{name}' must be a whole number, not 7.5") as told:
+        fitted(Setting(name, 7.5, HERE, HERE), attr, Report())
+    assert (told.value.place, told.value.hint) == (HERE, f"write {name} = 8")
+    whole = fitted(Setting(name, 7.0, HERE, HERE), attr, Report())
+    assert (whole, type(whole)) == (7, int)
+
+
+def test_shares_seconds_and_rates_may_have_a_fraction():
+    having = {each.values[1] for each in ATTRIBUTES if each.values[2].fraction}
+    assert having == {
+        "rate", "similarity_threshold", "rate_limit", "request_timeout", "max_backoff", "min_error_retry_delay"
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("path", EVERY)
