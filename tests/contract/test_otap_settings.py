@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from windowqueries import PASS_THROUGH
 from windowruns import MARGIN, MINUTE
 
+from tailrace.cli.main import cli
 from tailrace.config import load
 from tailrace.core.errors import ConfigError
 from tailrace.windows.spec import Temporal, read_spec
@@ -104,3 +106,24 @@ def test_a01_settings_that_cannot_be_meant(setting: str, instead: str, reason: s
         load([config], now=None, environ={})  # type: ignore[arg-type]
     if reason == "traces":
         assert 'write signal_types = ["logs"]' in str(failure.value)
+
+
+@pytest.mark.parametrize("setting", ["base_uri", "path", "state_dir"])
+@pytest.mark.parametrize("below", ["", "/below"])
+def test_directories_that_are_none(setting: str, below: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    places = {name: f"{tmp_path}/{name}" for name in ("base_uri", "path", "state_dir")}
+    places[setting] = f"{tmp_path}/file{below}"
+    config = tmp_path / "w.tpc"
+    config.write_text(
+        f'window "w" {{\n  base_uri = "{places["base_uri"]}"\n  state_dir = "{places["state_dir"]}"\n'
+        f'  output {{\n    path = "{places["path"]}"\n  }}\n}}\n'
+    )
+    done = CliRunner().invoke(
+        cli, ["--home", str(tmp_path / "home"), "--config-path", str(config), "window", "run", "--once"]
+    )
+    error = done.exception
+    assert isinstance(error, ConfigError)
+    assert (error.code, error.where) == ("config.no-directory", f"{config}:1:1")
+    assert f"{setting}' needs a directory: {tmp_path}/file is none" in error.message
+    assert error.hint == "name a directory, or move file away"

@@ -164,6 +164,7 @@ def _specs(context: Context, names: tuple[str, ...], *, required: bool = True) -
     from tailrace.core.errors import ConfigError
     from tailrace.lake.place import LocalPlace
     from tailrace.windows.run import Places
+    from tailrace.windows.spec import require_directory
 
     config = load_config(context)
     known = windows(config)
@@ -174,8 +175,9 @@ def _specs(context: Context, names: tuple[str, ...], *, required: bool = True) -
     found = []
     for name in listed("window", names, known):
         given = known[name].args.get("state_dir")
-        state = str(Path(str(given)).expanduser().absolute()) if given else str(root / "windows" / name)
-        found.append((spec_of(config, known[name]), Places(LocalPlace(state))))
+        state = LocalPlace(str(Path(str(given)).expanduser().absolute()) if given else str(root / "windows" / name))
+        require_directory(state, "state_dir", str(known[name].where))
+        found.append((spec_of(config, known[name]), Places(state)))
     return found
 
 

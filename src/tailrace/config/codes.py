@@ -35,6 +35,7 @@ CODES = {
     "config.bad-size": "A text is not a size such as `512MB`.",
     "config.bad-command": "A command line cannot be cut into words.",
     "config.bad-path": "A path or URL is not of the form that its source takes.",
+    "config.no-directory": "Something that is no directory is where a window needs one.",
     "config.bad-argument": "A source does not take this value.",
     # references
     "config.dangling-reference": "A reference to a block that does not exist.",

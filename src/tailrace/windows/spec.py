@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,7 @@ from tailrace.config.functions import duration, size
 from tailrace.config.model import ConnectionSpec, OtherBlock
 from tailrace.core.errors import ConfigError
 from tailrace.lake.located import place_at
-from tailrace.lake.place import Place
+from tailrace.lake.place import LocalPlace, Place
 from tailrace.windows.asking import nanoseconds
 from tailrace.windows.delivery import Endpoint
 from tailrace.windows.sampling import Sampling
@@ -106,6 +107,8 @@ def read_spec(block: OtherBlock, connected: Connected = lambda _: None) -> Windo
     waits = sum((duration(str(told[name])) for name in _WAITS), timedelta())
     base = place_at(str(told["base_uri"]), connected(told["connection"]), where)
     out = place_at(str(output["path"]), connected(output["connection"]), where)
+    require_directory(base, "base_uri", where)
+    require_directory(out, "output.path", where)
     if output["format"] == "otap_parquet" and str(out) == str(base):
         message, hint = "results would be read again: output.path is base_uri", "write another path"
         raise ConfigError(message, code="config.contradiction", where=where, hint=hint)
@@ -138,6 +141,19 @@ def read_spec(block: OtherBlock, connected: Connected = lambda _: None) -> Windo
         concurrent_files=int(performance["max_concurrent_files"]),
         count_as_double=sampling["adjusted_count_type"] == "double",
     )
+
+
+def require_directory(place: Place, setting: str, where: str) -> None:
+    """ConfigError where something else is in its way; one that is not there yet may be made."""
+    if not isinstance(place, LocalPlace):
+        return
+    there = next(path for path in (place.path, *place.path.parents) if os.path.lexists(path))
+    if not there.is_dir():
+        message, hint = (
+            f"'{setting}' needs a directory: {there} is none",
+            f"name a directory, or move {there.name} away",
+        )
+        raise ConfigError(message, code="config.no-directory", where=where, hint=hint)
 
 
 def _endpoint(output: dict[str, Any], where: str) -> Endpoint | None:
