@@ -22,7 +22,8 @@ from windowruns import run
 
 from tailrace.core.errors import DataError
 from tailrace.lake.place import LocalPlace
-from tailrace.windows.files import new_name
+from tailrace.windows.asking import ask
+from tailrace.windows.files import file_number, new_name
 from tailrace.windows.reading import read_parts
 from tailrace.windows.schema import ATTRS, LOGS, TABLES
 from tailrace.windows.writer import OtapWriter
@@ -176,3 +177,28 @@ def test_a_writer_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert [name for _, _, names in os.walk(tmp_path) for name in names] == []
+
+
+def test_files_whose_logs_would_have_the_same_ids_are_refused(tmp_path: Path) -> None:
+    names = (
+        "part-1790000099111-4fcb1801-1686-49e0-9f55-5ffba8bc29e9.parquet",
+        "part-1790000211270-00795aac-30c1-4ce2-917b-8d3c555015f9.parquet",
+    )
+    assert file_number(names[0]) == file_number(names[1])
+    for _ in names:
+        write(tmp_path / "in", simple("shop", ["a"], attributes=False))
+    first, second = sorted((tmp_path / "in" / "logs").iterdir())
+    for folder, name in zip((first, second), names, strict=True):
+        (file,) = folder.iterdir()
+        file.rename(folder / name)
+    # In partitions of their own they do no harm.
+    base = LocalPlace(str(tmp_path / "in"))
+    assert len(ask(base, "select distinct _part_id, id from logs")) == 2
+    (second / names[1]).rename(first / names[1])
+    for read in (lambda: ask(base, "select * from logs"), lambda: run(tmp_path)):
+        with pytest.raises(DataError, match=f"{names[0]} and {names[1]}") as refused:
+            read()
+        assert (refused.value.code, refused.value.where) == ("window.same-ids", str(first))
+    (first / names[1]).rename(first / names[1].replace("f9.parquet", "f8.parquet"))
+    assert len(ask(base, "select distinct id from logs")) == 2
+    assert run(tmp_path).state.logs == 2

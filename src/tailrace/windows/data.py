@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -12,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tailrace.windows.batches import filled, struct_ids
+from tailrace.windows.files import file_number
 from tailrace.windows.finding import Ids, distinct, places
 from tailrace.windows.reading import Part, effective_times
 from tailrace.windows.schema import ATTRS, KEYED, LOGS, PART_ID, RESOURCE, SCOPE, Tables, fitted
 from tailrace.windows.views import BARE, HIDDEN, ROW, ROWS_OF, TIMESTAMP, VIEW_SCHEMAS
 
-_FILE_BITS, ROW_BITS = 35, 28
+ROW_BITS = 28
+"Of the ids of logs that have none: which row of its file a log is."
 _Mask = npt.NDArray[np.bool_]
 
 
@@ -75,12 +76,6 @@ def synthetic_ids(name: str, rows: Ids) -> Ids:
         raise ValueError(f"{name} has more than {1 << ROW_BITS} rows")
     found: Ids = -1 - ((file_number(name) << ROW_BITS) | rows)
     return found
-
-
-def file_number(name: str) -> int:
-    """The part of such ids that says in which file a log is."""
-    digest = hashlib.blake2b(name.rpartition("/")[2].encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") & ((1 << _FILE_BITS) - 1)
 
 
 class _Gathered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 import uuid
@@ -16,6 +17,7 @@ from tailrace.lake.place import Place
 from tailrace.windows.schema import IDS, PART_ID, SCHEMAS, UNPARTITIONED, fitted
 
 _NAME = re.compile(r"part-(\d+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.parquet")
+_FILE_BITS = 35
 _DIRECTORY = f"{PART_ID}="
 
 
@@ -58,7 +60,26 @@ def partitions(base: Place, table: str) -> Iterator[str]:
 
 def list_partition(base: Place, table: str, part_id: str) -> Iterator[OtapFile]:
     folder = directory(table, part_id)
-    return (OtapFile(table, part_id, f"{folder}/{name}") for name in _parts(base / folder))
+    names = _parts(base / folder)
+    if table == "logs":
+        _require_numbers(base / folder, names)
+    return (OtapFile(table, part_id, f"{folder}/{name}") for name in names)
+
+
+def file_number(name: str) -> int:
+    """The part of the ids of logs that have none which says in which file a log is."""
+    digest = hashlib.blake2b(name.rpartition("/")[2].encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") & ((1 << _FILE_BITS) - 1)
+
+
+def _require_numbers(folder: Place, names: list[str]) -> None:
+    """Of two files with one number, logs would have the same ids."""
+    held: dict[int, str] = {}
+    for name in names:
+        if (other := held.setdefault(file_number(name), name)) != name:
+            message = f"ids of logs in {other} and {name} would be the same"
+            hint = "rename the one that came last: another UUID in its name gives it other ids"
+            raise DataError(message, code="window.same-ids", where=str(folder), hint=hint)
 
 
 def _parts(place: Place) -> list[str]:

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import sqlglot
 
 from tailrace.core.errors import QueryError, one_line
-from tailrace.windows.data import ROW_BITS, file_number
-from tailrace.windows.files import OtapFile
+from tailrace.windows.data import ROW_BITS
+from tailrace.windows.files import OtapFile, file_number
 from tailrace.windows.limits import limited
 from tailrace.windows.schema import ATTRIBUTES, PART_ID, TABLES
 from tailrace.windows.sources import Source
