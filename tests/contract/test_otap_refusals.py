@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from dying import killed_at
+from otaptables import simple, tables_of
 
 from tailrace.cli.main import cli
+from tailrace.formats.base import Bad
 from tailrace.lake.place import LocalPlace
-from tailrace.windows.transfer import REFUSED, import_files
+from tailrace.windows.refused import REFUSED
+from tailrace.windows.schema import Tables
+from tailrace.windows.transfer import READ, SHOWN, import_files
+from tailrace.windows.writer import OtapWriter
 
 NOW = "1700000000000000000"
 
@@ -72,3 +81,76 @@ def test_many_reasons_are_counted_and_few_are_shown(tmp_path: Path) -> None:
     shown = [line for line in done.stderr.splitlines() if line.startswith("warning:")]
     assert len(shown) == 11
     assert shown[-1] == f"warning: refused 20: 20 other reasons, see {tmp_path / 'out' / REFUSED}"
+
+
+def of_logs(path: Path, good: int, bad: int) -> str:
+    """A file of JSON lines, of which each of the bad logs is told by its number."""
+    ids = [{} for _ in range(good)] + [{"traceId": f"bad {n}"} for n in range(bad)]
+    lines = ({"resourceLogs": [{"scopeLogs": [{"logRecords": [{"timeUnixNano": NOW, **one}]}]}]} for one in ids)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def refused(base: Path) -> list[str]:
+    """Ids of all records that are kept apart, of every import."""
+    lines = [json.loads(line) for path in (base / REFUSED).glob("*.jsonl") for line in path.read_text().splitlines()]
+    return [json.loads(base64.b64decode(line["raw"]))["traceId"] for line in lines]
+
+
+@pytest.mark.parametrize("good", [0, 3])
+@pytest.mark.parametrize("step", [READ, SHOWN])
+def test_after_a_death_every_record_is_there_once_for_each_import(tmp_path: Path, step: str, good: int) -> None:
+    given, base = of_logs(tmp_path / "logs.jsonl", good, 5), tmp_path / "out"
+    expected = [f"bad {n}" for n in range(5)]
+    assert killed_at(step, lambda: import_files([given], LocalPlace(str(base))) and None)
+    assert refused(base) == []
+    before = len(list((base / "logs").rglob("*.parquet")))
+    assert before == (1 if good and step == SHOWN else 0)
+    done = import_files([given], LocalPlace(str(base)))
+    assert (done.logs, done.refused) == (good, 5)
+    assert sorted(refused(base)) == sorted(expected * (before + 1))
+    assert len(list((base / REFUSED).iterdir())) == before + 1
+
+
+def test_records_of_an_import_under_way_are_left_alone(tmp_path: Path) -> None:
+    base = LocalPlace(str(tmp_path / "out"))
+    given = [of_logs(tmp_path / f"{n}.jsonl", 1, 2) for n in range(2)]
+
+    def another(path: str) -> None:
+        if path == given[1]:
+            assert import_files([given[0]], base).refused == 2
+
+    assert import_files(given, base, another).refused == 4
+    assert len(refused(base.path)) == 6
+
+
+def test_refused_records_are_not_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = Tables.empty()
+
+    def read(_: str) -> Iterator[tuple[Tables, list[Bad]]]:
+        for n in range(200):
+            yield nothing, [Bad(0, b"x" * 500_000, 500_000, f"reason {n}")]
+        for n in range(20_000):
+            yield nothing, [Bad(0, b"x", 1, f"another reason {n} " + "x" * 1_000)]
+
+    monkeypatch.setattr("tailrace.windows.transfer._read", read)
+    tracemalloc.start()
+    done = import_files(["logs"], LocalPlace(str(tmp_path)))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 8_000_000
+    (kept,) = (tmp_path / REFUSED).iterdir()
+    assert kept.read_bytes().count(b"\n") == done.refused == 20_200
+    assert len(done.reasons) == 1_000
+
+
+def test_no_table_shows_before_all_was_read(tmp_path: Path) -> None:
+    with OtapWriter(LocalPlace(str(tmp_path)), rows_per_file=2, together=True) as writer:
+        for _ in range(3):
+            writer.write(tables_of(simple("shop", ["a", "b"])))
+            assert not list(tmp_path.rglob("*.parquet"))
+    assert len(list((tmp_path / "logs").rglob("*.parquet"))) == 3
+    writer = OtapWriter(LocalPlace(str(tmp_path)), rows_per_file=2, together=True)
+    writer.write(tables_of(simple("shop", ["a", "b"])))
+    writer.discard()
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 12

@@ -47,7 +47,8 @@ def import_logs(context: Context, files: tuple[str, ...], base: str, max_errors:
     """
     from tailrace.cli.listing import show_rows
     from tailrace.core.errors import TooManyBadRows
-    from tailrace.windows.transfer import REFUSED, import_files
+    from tailrace.windows.refused import REFUSED
+    from tailrace.windows.transfer import import_files
 
     place = _place(base)
     told = (lambda path: click.echo(path, err=True)) if context.verbose else (lambda path: None)
@@ -62,8 +63,9 @@ def import_logs(context: Context, files: tuple[str, ...], base: str, max_errors:
         click.echo(f"warning: refused {count}: {reason}", err=True)
     if others := reasons[REASONS:]:
         told_in = place.address(REFUSED)
-        count = sum(count for _, count in others)
-        click.echo(f"warning: refused {count}: {len(others)} other reasons, see {told_in}", err=True)
+        count = done.refused - sum(count for _, count in reasons[:REASONS])
+        more = "" if done.refused == sum(done.reasons.values()) else "or more "
+        click.echo(f"warning: refused {count}: {len(others)} {more}other reasons, see {told_in}", err=True)
     if done.refused > (max_errors if max_errors is not None else 0 if not done.logs else done.refused):
         hint = f"look at {place.address(REFUSED)}, or raise --max-errors"
         raise TooManyBadRows(f"{done.refused} records were refused", where=str(place), hint=hint)

@@ -36,8 +36,8 @@ class OtapFile:
         return int(self.name.rpartition("part-")[2].partition("-")[0])
 
 
-def new_name() -> str:
-    return f"part-{time.time_ns() // 1_000_000}-{uuid.uuid4()}.parquet"
+def new_name(identity: str | None = None) -> str:
+    return f"part-{time.time_ns() // 1_000_000}-{identity or uuid.uuid4()}.parquet"
 
 
 def directory(table: str, part_id: str) -> str:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-import base64
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from tailrace.core.errors import SourceError, UsageError
 from tailrace.formats.base import Bad
 from tailrace.lake.place import LocalPlace, Place
+from tailrace.lake.steps import reached
 from tailrace.windows.batches import LARGEST_BATCH, batches
-from tailrace.windows.files import new_name
 from tailrace.windows.forms import FORMS
 from tailrace.windows.ingest import read_file
 from tailrace.windows.reading import read_parts
+from tailrace.windows.refused import refused_file
 from tailrace.windows.schema import Tables
 from tailrace.windows.writer import OtapWriter
 
-REFUSED = "_refused"
-"Directory beside the tables: records that are in none of them, with the reason."
+READ, SHOWN = "import-read", "import-shown"
+"Where an import can die."
+REASONS = 1_000
+"Reasons that are counted apart: each value may have one of its own."
 Told = Callable[[str], None]
 
 
@@ -35,26 +35,33 @@ class Imported:
     logs: int = 0
     refused: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    "Those that came first."
+
+    def count(self, reason: str) -> None:
+        self.refused += 1
+        if reason in self.reasons or len(self.reasons) < REASONS:
+            self.reasons[reason] = self.reasons.get(reason, 0) + 1
 
 
-def import_files(paths: Iterable[str], base: Place, told: Told = lambda _: None) -> Imported:
+def import_files(paths: Iterable[str], base: LocalPlace, told: Told = lambda _: None) -> Imported:
     """Appends the logs of all files to the tables, as one partition; they show when all were read."""
-    with OtapWriter(base) as writer:
-        done = Imported(writer.part_id)
-        refused: list[bytes] = []
-        for path in paths:
-            told(path)
-            for tables, bad in _read(path):
-                writer.write(tables)
-                done.logs += len(tables.logs)
-                for one in bad:
-                    refused.append(_line(path, one))
-                    done.reasons[one.reason] = done.reasons.get(one.reason, 0) + 1
-            done.files += 1
-    done.refused = len(refused)
-    if refused:
-        name = new_name().removesuffix(".parquet") + ".jsonl"
-        (base / REFUSED).put(name, b"\n".join(refused) + b"\n", done.part_id)
+    writer = OtapWriter(base, together=True)
+    done = Imported(writer.part_id)
+    with refused_file(base, writer.part_id) as refused:
+        with writer:
+            for path in paths:
+                told(path)
+                for tables, bad in _read(path):
+                    writer.write(tables)
+                    done.logs += len(tables.logs)
+                    for one in bad:
+                        refused.add(path, one)
+                        done.count(one.reason)
+                done.files += 1
+            refused.keep()
+            reached(READ)
+        reached(SHOWN)
+        refused.show()
     return done
 
 
@@ -66,11 +73,6 @@ def _read(path: str) -> Iterator[tuple[Tables, list[Bad]]]:
     except OSError as error:
         hint = "name files of OTLP logs: JSON, JSON lines or protobuf"
         raise SourceError(error.strerror or str(error), code="source.io", where=path, hint=hint) from None
-
-
-def _line(path: str, bad: Bad) -> bytes:
-    raw = base64.b64encode(bad.raw).decode()
-    return msgspec.json.encode({"file": path, "reason": bad.reason, "length": bad.length, "raw": raw})
 
 
 @dataclass(slots=True)

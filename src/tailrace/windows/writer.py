@@ -26,8 +26,10 @@ class OtapWriter:
     """One writer owns a partition; a new one begins where ids would not fit in 32 bits."""
 
     def __init__(
-        self, base: Place, *, rows_per_file: int = ROWS_PER_FILE, part_id: str | None = None, compression: str = "zstd"
-    ) -> None:
+        self, base: Place, *, rows_per_file: int = ROWS_PER_FILE, part_id: str | None = None, compression: str = "zstd",
+        together: bool = False,
+    ) -> None:  # fmt: skip
+        """With `together` on disk no file shows before the last one is written."""
         self._base = base
         self._compression = compression
         self._rows_per_file = rows_per_file
@@ -35,6 +37,8 @@ class OtapWriter:
         self._next_id = 0
         self._open: dict[str, _File] = {}
         self._rows = 0
+        self._together = together
+        self._closed: list[_File] = []
         self.files: list[str] = []
         "Names of what is written and visible."
 
@@ -46,6 +50,7 @@ class OtapWriter:
     ) -> None:
         if kind is None:
             self.flush()
+            self._show()
         else:
             self.discard()
 
@@ -67,17 +72,27 @@ class OtapWriter:
             self.flush()
 
     def flush(self) -> None:
-        """Closes all files; whoever sees logs sees their attributes too."""
-        for name in (*ATTRIBUTES, "logs"):
+        """Closes all files."""
+        for name in TABLES:
             if file := self._open.pop(name, None):
-                self.files.append(file.close())
+                file.close()
+                self._closed.append(file)
         self._rows = 0
+        if not self._together:
+            self._show()
+
+    def _show(self) -> None:
+        """Whoever sees logs sees their attributes too."""
+        for file in sorted(self._closed, key=lambda file: file.is_of_logs):
+            self.files.append(file.show())
+        self._closed.clear()
 
     def discard(self) -> None:
         """Nothing of what was not flushed stays."""
-        for file in self._open.values():
+        for file in (*self._open.values(), *self._closed):
             file.discard()
         self._open.clear()
+        self._closed.clear()
 
     def _file(self, table: str) -> _File:
         if table not in self._open:
@@ -102,10 +117,16 @@ class _File:
     def write(self, table: pa.Table) -> None:
         self._writer.write_table(table)
 
-    def close(self) -> str:
+    @property
+    def is_of_logs(self) -> bool:
+        return self._name.startswith("logs/")
+
+    def close(self) -> None:
         self._writer.close()
         self._draft.close()
         self._draft.wait()
+
+    def show(self) -> str:
         if self._local is not None:
             os.replace(self._draft.path, self._local)
         return self._name
