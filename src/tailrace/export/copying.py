@@ -86,7 +86,7 @@ def check_room(directory: Path, needed: int) -> None:
     free = shutil.disk_usage(existing).free
     if needed > free:
         raise LakeError(
-            f"{needed / 1e9:.1f} GB are to be copied, and {free / 1e9:.1f} GB are free",
+            f"{needed:,} bytes are to be copied, and {free:,} are free",
             code="lake.io",
             where=str(directory),
             hint="export fewer days, or to another disk",

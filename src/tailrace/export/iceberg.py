@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -25,8 +25,9 @@ from pyiceberg.io.pyarrow import (
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table, Transaction
 from pyiceberg.typedef import Record
+from sqlalchemy.exc import DatabaseError, OperationalError
 
-from tailrace.core.errors import UsageError
+from tailrace.core.errors import LakeError, UsageError
 from tailrace.export.copying import Told, check_room, copy_all
 from tailrace.export.iceberg_schema import iceberg_schema, partition_spec
 from tailrace.export.scope import Exported, Held, Plan, Scope, files_of, plan
@@ -44,6 +45,20 @@ _KEPT_SNAPSHOTS = 2
 "The current one, and the one before it for those who are still reading."
 
 
+@contextmanager
+def _reading_catalog(path: Path) -> Iterator[None]:
+    """What SQLite says, without the SQL that it says it of."""
+    try:
+        yield
+    except DatabaseError as error:
+        what = "written" if isinstance(error, OperationalError) else "read"
+        hint = "export to another directory, or delete this one"
+        if isinstance(error, OperationalError):
+            hint = "see that there is room and that it may be written to, and run the command again: it goes on"
+        message = f"the catalogue cannot be {what}: {error.orig}"
+        raise LakeError(message, code="lake.io", where=str(path), hint=hint) from None
+
+
 class IcebergExport:
     """One table. With `in_place` it refers to the lake's own files."""
 
@@ -56,7 +71,8 @@ class IcebergExport:
 
     def plan(self, scope: Scope, *, only: bool) -> Plan:
         wanted = {self._called(file): file for file in files_of(self.snapshot) if scope.holds(file)}
-        table = self._table() if (self.target.directory / CATALOG).exists() else None
+        with _reading_catalog(self.target.directory / CATALOG):
+            table = self._table() if (self.target.directory / CATALOG).exists() else None
         return replace(plan(self.snapshot, scope, wanted, _held(table), only=only), in_place=self.in_place)
 
     def apply(self, todo: Plan, told: Told) -> Exported:
@@ -64,11 +80,12 @@ class IcebergExport:
         if not self.in_place:
             check_room(self.root, todo.copied_bytes)
             copy_all(self.snapshot.root, self._missing(todo.copied), self.root, self.target.staging, told)
-        table = self._table() or self._new_table()
-        self._widen(table)
-        if not todo.is_empty:
-            self._commit(table, todo)
-            reached("export-committed")
+        with _reading_catalog(self.target.directory / CATALOG):
+            table = self._table() or self._new_table()
+            self._widen(table)
+            if not todo.is_empty:
+                self._commit(table, todo)
+                reached("export-committed")
         self._show(table)
         self._clear(table)
         return Exported.of(todo, str(self.root))

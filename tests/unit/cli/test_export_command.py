@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from exportsource import Source
-from mounts import fill, small_disk
+from mounts import fill, no_larger_files, small_disk
 
 from tailrace.cli.main import cli
 from tailrace.core import ConfigError, LakeError, UsageError
@@ -79,3 +79,25 @@ def test_a_disk_without_any_room_keeps_nothing_of_it(source: Source, tmp_path: P
         assert [*disk.iterdir()] == [ballast]
         ballast.unlink()
         assert row(source, "kinds", "--out", str(disk / "out"))["rows"] == 70
+
+
+@pytest.mark.parametrize("room", [9_000, 12_000])
+def test_a_catalogue_without_room_is_told(source: Source, tmp_path: Path, room: int) -> None:
+    """SQLite makes it, and then has no room for the first, or for the second table in it."""
+    out = tmp_path / "out"
+    with no_larger_files(room), pytest.raises(LakeError, match="the catalogue cannot be written") as told:
+        run(source, "kinds", "--out", str(out), "--as", "iceberg")
+    assert (told.value.code, told.value.where) == ("lake.io", str(out / "catalog.db"))
+    assert "SQL" not in told.value.message
+    assert told.value.hint
+    assert row(source, "kinds", "--out", str(out), "--as", "iceberg")["rows"] == 70
+
+
+def test_a_catalogue_that_is_damaged_is_told(source: Source, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    row(source, "kinds", "--out", str(out), "--as", "iceberg")
+    (out / "catalog.db").write_bytes(b"no database" * 1000)
+    for more in ((), ("--dry-run",)):
+        with pytest.raises(LakeError, match="the catalogue cannot be read: file is not a database") as told:
+            run(source, "kinds", "--out", str(out), "--as", "iceberg", *more)
+        assert told.value.where == str(out / "catalog.db")

@@ -160,6 +160,6 @@ def test_a_damaged_file_is_said_and_nothing_takes_its_name(source: Source, harm:
 
 def test_a_disk_that_is_too_small(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 10}))
-    with pytest.raises(LakeError, match="are to be copied"):
+    with pytest.raises(LakeError, match="bytes are to be copied, and 10 are free"):
         source.export()
     assert tree(source) == []
