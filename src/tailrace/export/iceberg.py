@@ -25,6 +25,7 @@ from pyiceberg.io.pyarrow import (
 from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 from pyiceberg.table import Table, Transaction
 from pyiceberg.typedef import Record
+from sqlalchemy import URL
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from tailrace.core.errors import LakeError, UsageError
@@ -114,7 +115,9 @@ class IcebergExport:
 
     def _catalog(self) -> SqlCatalog:
         place = self.target.directory
-        return SqlCatalog("tailrace", uri=f"sqlite:///{place / CATALOG}", warehouse=str(place))
+        # A directory may be called `a?b` or `%41`, which an address made by hand would take for something else.
+        address = URL.create("sqlite", database=str(place / CATALOG)).render_as_string()
+        return SqlCatalog("tailrace", uri=address, warehouse=str(place))
 
     def _table(self) -> Table | None:
         try:

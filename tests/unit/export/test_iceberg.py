@@ -164,3 +164,16 @@ def test_what_fails_later_leaves_what_there_was(source: Source, monkeypatch: pyt
     with pytest.raises(ConfigError):
         source.export("iceberg")
     assert rows_of(by_catalogue(source.folder / "iceberg")).num_rows == 70
+
+
+@pytest.mark.parametrize("name", ["a?b", "a%41", "a#b c", "a[*]'ü"])
+def test_a_directory_of_any_name_holds_all_of_it(source: Source, name: str) -> None:
+    """The catalogue is an address to SQLAlchemy: it lay beside, in `a` or in `aA`."""
+    place = source.folder / "exports"
+    export = Export(source.world.lake, place / name, "iceberg")
+    for copied in (len(source.active()), 0):
+        (done,) = export.run({"kinds": Scope()}, lambda _total, _more: None)
+        assert (done.rows, done.copied) == (70, copied)
+    assert [path.name for path in place.iterdir()] == [name]
+    assert (place / name / "catalog.db").is_file()
+    assert rows_of(by_directory(place / name)).num_rows == 70
