@@ -121,11 +121,12 @@ def _schema(config: Config, name: str | None) -> Schema | None:
 
 
 def _tell(context: Context, days: Sequence[Row], columns: Sequence[str], handing: Handing, output: str) -> None:
+    from tailrace.cli.hints import hint_of
     from tailrace.cli.listing import as_json, show_rows
     from tailrace.cli.redact import redacted, visible, visible_error
 
     if output == "json":
-        told = [{"name": n, "code": e.code, "message": str(e), "hint": e.hint} for n, e in handing.troubles]
+        told = [{"name": n, "code": e.code, "message": str(e), "hint": hint_of(e)} for n, e in handing.troubles]
         click.echo(redacted(as_json({"days": days, "troubles": told}, indent=2)))
         return
     if not context.quiet:
@@ -133,8 +134,8 @@ def _tell(context: Context, days: Sequence[Row], columns: Sequence[str], handing
     for name, error in handing.troubles:
         click.secho(f"warning[{error.code}]: ", fg="yellow", nl=False, err=True)
         click.echo(f"{name}: {visible_error(error)}", err=True)
-        if error.hint:
-            click.echo(f"  hint: {visible(error.hint)}", err=True)
+        if hint := hint_of(error):
+            click.echo(f"  hint: {visible(hint)}", err=True)
     _tell_withheld(days, "there" if handing.kind == "push" else "here")
 
 

@@ -7,6 +7,7 @@ import re
 import click
 
 from tailrace.cli.options import Context
+from tailrace.core.errors import TailraceError
 from tailrace.core.written import NO_ROOM_IN_WORDS
 
 _HINTS = {
@@ -26,10 +27,15 @@ def note_nothing(context: Context) -> None:
         click.echo(f"no partition is configured in {searched(context)}\n  hint: {BEGIN}", err=True)
 
 
+def hint_of(error: TailraceError) -> str | None:
+    """Its own, or what can be said by its code."""
+    return error.hint or hint_for(error.code, str(error))
+
+
 def hint_for(code: str, message: str) -> str | None:
     """By code; for the lake, by what the operating system said."""
     if code == "lake.io" and any(words in message for words in ("Permission denied", "Read-only file system")):
-        return "choose another place with --home or TAILRACE_HOME"
+        return "make it writable, or choose another place: that of the lake with --home or TAILRACE_HOME"
     if code.startswith(("lake.", "collect.")) and any(words in message for words in NO_ROOM_IN_WORDS):
         return _MAKE_ROOM
     if code == "source.denied" and any(

@@ -11,7 +11,7 @@ import threading
 
 import click
 
-from tailrace.cli.hints import hint_for
+from tailrace.cli.hints import hint_of
 from tailrace.cli.options import Context, everywhere
 from tailrace.cli.redact import redacted, visible, visible_error
 from tailrace.cli.standard_output import close_output, prepare_output
@@ -95,8 +95,7 @@ def report(error: TailraceError, *, warning: bool = False) -> None:
         click.echo(visible_error(part), err=True)
         for line in getattr(part, "excerpt", "").splitlines():
             click.echo(visible(line), err=True)
-        hint = part.hint or hint_for(part.code, str(part))
-        if hint:
+        if hint := hint_of(part):
             click.echo(f"  hint: {visible(hint)}", err=True)
         if page := getattr(part, "page", ""):
             click.echo(f"  more: {page}", err=True)

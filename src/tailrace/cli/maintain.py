@@ -131,15 +131,14 @@ def _merge(report: CompactionReport) -> Row:
 
 
 def _tell(context: Context, upkeep: Upkeep, rows: list[Row], output: str, merged: Compacted | None = None) -> None:
-    from tailrace.cli.hints import hint_for
+    from tailrace.cli.hints import hint_of
     from tailrace.cli.listing import as_json, show_rows
     from tailrace.cli.redact import redacted
     from tailrace.cli.summary import print_troubles
 
     if output == "json":
         troubles = [
-            {"name": name, "code": e.code, "message": str(e), "hint": e.hint or hint_for(e.code, str(e))}
-            for name, e in upkeep.troubles
+            {"name": name, "code": e.code, "message": str(e), "hint": hint_of(e)} for name, e in upkeep.troubles
         ]
         reports = merged.reports if merged else []
         troubles += [

@@ -109,12 +109,12 @@ class Upkeep:
 
     def tell_troubles(self) -> None:
         """On stderr."""
-        from tailrace.cli.hints import hint_for
+        from tailrace.cli.hints import hint_of
 
         for name, error in self.troubles:
             click.secho(f"warning[{error.code}]: ", fg="yellow", nl=False, err=True)
             click.echo(f"{name}: {visible_error(error)}", err=True)
-            if hint := error.hint or hint_for(error.code, str(error)):
+            if hint := hint_of(error):
                 click.echo(f"  hint: {visible(hint)}", err=True)
 
 

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from lakecheck import check, stored
 from logfiles import access_lines, write
+from mounts import no_larger_files
 from twolakes import ALL, DAYS, PLACE, ROWS, asked, hand, made_in, other, rows_of, told
 from world import World
 
@@ -215,6 +216,19 @@ def test_rows_there_that_cannot_be_compared_are_told_with_their_file(
     assert snapshot(remote, PLACE[0]).version == seen.version
     path.write_bytes(whole)
     assert told(hand("push", world.lake, remote)) == [("differs", 5, 0, ROWS), *SAME[1:]]
+    check(remote, *PLACE)
+
+
+def test_a_lake_that_finds_no_room_is_told_with_what_to_do(world: World, remote: Lake, tmp_path: Path) -> None:
+    there = str(tmp_path / "remote")
+    for form in ("json", "table"):
+        with no_larger_files():
+            done = run(world, "push", "*", "--lake", there, "--output", form)
+        assert done.exit_code == 5
+        assert "File too large" in done.output
+        assert "make room there" in done.output
+    assert run(world, "push", "*", "--lake", there).exit_code == 0
+    assert rows_of(remote) == rows_of(world.lake)
     check(remote, *PLACE)
 
 
