@@ -19,6 +19,7 @@ from tailrace.lake.damage import engine_failure, reading_file
 from tailrace.lake.files import DataFile
 from tailrace.lake.identity import PREFIX_LENGTH
 from tailrace.lake.place import Place
+from tailrace.lake.quoting import file_literal
 from tailrace.lake.rewrite import ActiveFile, Rows, without_rows
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def scan(root: Place, files: Sequence[DataFile | ActiveFile], key: Key, folder: 
         root.address(file.path) if root.has_near(file.path) else _narrowed(root, file.path, key, folder)
         for file in files
     )
-    paths = ", ".join("'" + path.replace("'", "''") + "'" for path in local)
+    paths = ", ".join(map(file_literal, local))
     return f"read_parquet([{paths}])" if paths else ""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tailrace.core.directories import cache_directory
 from tailrace.core.errors import QueryError, UsageError
-from tailrace.lake.quoting import literal, quoted
+from tailrace.lake.quoting import file_literal, literal, quoted
 from tailrace.lake.table_place import links
 from tailrace.query.duck import duckdb
 
@@ -70,7 +70,9 @@ def confine(connection: duckdb.DuckDBPyConnection, limits: Limits, readable: Seq
         _confine_memory(connection, limits.memory)
     if limits.sandboxed:
         connection.execute("SET temp_directory = ''")
-        allowed = ", ".join(literal(f"{directory}/") for directory in readable)
+        names = [f"{directory}/" for directory in readable]
+        # By both names: DuckDB looks for the path as it was written, and opens the file that it finds.
+        allowed = ", ".join(dict.fromkeys(written(name) for name in names for written in (literal, file_literal)))
         connection.execute(f"SET allowed_directories = [{allowed}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
