@@ -176,6 +176,12 @@ def test_other_statements_are_for_duckdb(engine: SparkEngine) -> None:
         list(engine.run("select a from mine"))
 
 
+def test_answers_are_not_among_the_tables(duck: Engine, engine: SparkEngine) -> None:
+    *_, expected = (list(result.rows) for result in duck.run("select 1; show tables"))
+    *_, found = (list(result.rows) for result in engine.run("select 1; show tables"))
+    assert found == expected
+
+
 def test_mistakes_are_told_as_ever(engine: SparkEngine) -> None:
     with pytest.raises(QueryError, match="nothing"):
         list(engine.run("select nothing from things"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -25,3 +26,24 @@ def test_json(name: str) -> None:
     sql, kind, _ = functions._ANSWERED[name]
     answer = functions._answered(sql, kind)(*(pa.array(column, pa.string()) for column in given))
     assert answer.to_pylist() == expected
+
+
+TEXTS = [".5", "0x10", "1e3", "1f", "2024", "2024/01/02", None]
+TRIED: dict[str, list[Any]] = {
+    "tailrace_try_integer": [1, 16, 1000, None, 2024, None, None],
+    "tailrace_try_double": [0.5, None, 1000.0, None, 2024.0, None, None],
+    "tailrace_try_date": [None, None, None, None, None, date(2024, 1, 2), None],
+}
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_texts_that_spark_reads_otherwise(name: str) -> None:
+    sql, kind, _ = functions._ANSWERED[name]
+    assert functions._answered(sql, kind)(pa.array(TEXTS)).to_pylist() == TRIED[name]
+
+
+def test_times_with_fewer_digits_than_their_pattern() -> None:
+    sql, kind, _ = functions._ANSWERED["tailrace_try_strptime"]
+    given = pa.array(["3/4/2024", "03/04/2024", "x", None])
+    answer = functions._answered(sql, kind)(given, pa.array(["%d/%m/%Y"] * 4))
+    assert answer.to_pylist() == [datetime(2024, 4, 3)] * 2 + [None] * 2

@@ -103,7 +103,13 @@ EXPRESSIONS = {
     "n / n": "IF(n = 0, CAST(n AS DOUBLE) * CAST('Infinity' AS DOUBLE), CAST(n AS DOUBLE) / n)",
     "x::int": "CAST(RINT(x) AS INT)",
     "d::bigint": "CAST(ROUND(d) AS BIGINT)",
-    "try_cast(word as int)": "TRY_CAST(word AS INT)",
+    "try_cast(word as int)": "TAILRACE_TRY_INTEGER(word)",
+    "try_cast(j ->> 'a' as date)": "TAILRACE_TRY_DATE(GET_JSON_OBJECT(j, '$.a'))",
+    "try_cast(n as int)": "TRY_CAST(n AS INT)",
+    "strptime(word, '%Y')": "CAST(TAILRACE_STRPTIME(word, '%Y') AS TIMESTAMP_NTZ)",
+    "levenshtein(word, 'x')": "TAILRACE_LEVENSHTEIN(word, 'x')",
+    "isinf(x)": "(ABS(x) = CAST('Infinity' AS DOUBLE))",
+    "chr(233)": "CHR(233)",
     "n::hugeint": "CAST(n AS DECIMAL(38, 0))",
     "avg(d)": "AVG(CAST(d AS DOUBLE))",
     "log(x)": "LOG10(x)",
@@ -234,6 +240,12 @@ REFUSED = {
     "select t.n from t positional join t u": "no positional join",
     "select n from t union by name select s from t": "no union by name",
     "from (pivot t on n using count(*))": "no pivot",
+    "from t pivot (count(*) for s in ('a', 'b'))": "no pivot",
+    "select strptime(word, '%z') from t": "'%z' in patterns of times",
+    "select word::blob from t": "casts to bytes",
+    "select chr(769) from t": "chr of a number",
+    "select chr(n) from t": "chr of a number",
+    "select current_schema() from t": "CURRENT_SCHEMA",
 }
 
 

@@ -116,6 +116,7 @@ class SparkEngine(Engine):
 
     def _answer(self, statement: Statement, as_arrow: bool = False) -> Result:
         self.in_words = frozenset()
+        self.connection.unregister(_ANSWER)  # nobody shall find it among the tables
         result = super()._answer(statement, as_arrow)
         return replace(result, types=tuple(SPAN if n in self.in_words else kind for n, kind in enumerate(result.types)))
 

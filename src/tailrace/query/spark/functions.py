@@ -27,10 +27,20 @@ _ANSWERED = {
     "tailrace_json_type": ("json_type({0}::JSON)", "VARCHAR", "string"),
     "tailrace_json_exists": ("json_exists({0}::JSON, {1})", "BOOLEAN", "boolean"),
     "tailrace_json_value": ("json_value({0}::JSON, {1})", "VARCHAR", "string"),
+    "tailrace_strptime": ("strptime({0}, {path})", "TIMESTAMP", "timestamp_ntz"),
+    "tailrace_try_strptime": ("try_strptime({0}, {path})", "TIMESTAMP", "timestamp_ntz"),
+    **{
+        f"tailrace_try_{kind}": (f"TRY_CAST({{0}} AS {kind.upper()})", kind.upper(), spark)
+        for kind, spark in (
+            *((same, same) for same in ("tinyint", "smallint", "integer", "bigint", "float", "double", "date")),
+            ("timestamp", "timestamp_ntz"),
+        )
+    },
+    "tailrace_levenshtein": ("levenshtein({0}, {1})", "BIGINT", "bigint"),
     "tailrace_json_list": ("""from_json({0}::JSON, '["JSON"]')""", "VARCHAR[]", "array<string>"),
 }
-"""Name in Spark → how DuckDB says it, the type it has there, and Spark's. A path with wildcards, which is the same for
-all rows, has to stand in the SQL."""
+"""Name in Spark → how DuckDB says it, the type it has there, and Spark's. A path with wildcards or
+a pattern of times, which is the same for all rows, has to stand in the SQL."""
 
 
 def names() -> tuple[str, ...]:

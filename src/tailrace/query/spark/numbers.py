@@ -35,6 +35,19 @@ _HUGE = {
     exp.DType.TIMESTAMP_NS: "TIMESTAMP_NTZ",
 }
 "Types that Spark lacks."
+_TRIED = {
+    exp.DType.TINYINT: "tinyint",
+    exp.DType.SMALLINT: "smallint",
+    exp.DType.INT: "integer",
+    exp.DType.BIGINT: "bigint",
+    exp.DType.FLOAT: "float",
+    exp.DType.DOUBLE: "double",
+    exp.DType.DATE: "date",
+    exp.DType.TIMESTAMP: "timestamp",
+    exp.DType.TIMESTAMPNTZ: "timestamp",
+}
+"Of these Spark reads other texts: `1.5` and `0x10` are no whole numbers there, `2024` is a day, and `1f` a number."
+_BYTES = frozenset({exp.DType.BINARY, exp.DType.VARBINARY, exp.DType.BLOB})
 _DECIMALS = frozenset({exp.DType.DECIMAL, exp.DType.BIGDECIMAL})
 _SIDES = ("this", "expression", "low", "high")
 _COUNTING = (exp.Add, exp.Sub, exp.Mul, exp.Mod)
@@ -96,6 +109,11 @@ def is_nan(node: Expression) -> Expression:
     return call("IF", exp.Is(this=node.this.copy(), expression=exp.Null()), exp.Null(), call("ISNAN", node.this))
 
 
+def is_infinite(node: Expression) -> Expression:
+    """Spark has no word for it."""
+    return exp.Paren(this=exp.EQ(this=call("ABS", node.this), expression=cast(text("Infinity"), "double")))
+
+
 def converted(node: Expression) -> Expression:
     """`cast` and `try_cast`."""
     wanted = node.args["to"]
@@ -104,10 +122,14 @@ def converted(node: Expression) -> Expression:
     kind, inner = wanted.this, node.this
     if kind in (exp.DType.TIME, exp.DType.TIMETZ):
         raise refused("times without a day")
+    if kind in _BYTES and kind_of(inner) not in _BYTES:
+        raise refused("casts to bytes, which read escapes such as \\x41: encode() does not")
     if kind in (exp.DType.JSON, exp.DType.JSONB):
         return to_json(node)
     if kind_of(inner) == exp.DType.JSON and not wanted.is_type(*exp.DataType.TEXT_TYPES):
         inner = unquoted(inner)
+    if isinstance(node, exp.TryCast) and kind in _TRIED and kind_of(inner) in (None, *exp.DataType.TEXT_TYPES):
+        return call(f"TAILRACE_TRY_{_TRIED[kind].upper()}", inner)
     if kind in INTEGERS and kind_of(inner) in REALS:
         inner = call("RINT", inner)
     elif kind in INTEGERS and kind_of(inner) in _DECIMALS:
@@ -127,6 +149,7 @@ RULES: dict[type[Expression], Rule] = {
     exp.Avg: averaged,
     exp.Log: logarithm,
     exp.IsNan: is_nan,
+    exp.IsInf: is_infinite,
     exp.Cast: converted,
     exp.TryCast: converted,
 }

@@ -171,7 +171,22 @@ def concatenated(node: Expression) -> Expression:
     return call("CONCAT", *(call("COALESCE", value, text("")) for value in given))
 
 
+def sign(node: Expression) -> Expression:
+    """`chr`: Spark has the first 256 signs, and begins anew behind them."""
+    code = whole(node.expressions[0])
+    if code is None or code not in range(1, 256):
+        raise refused("chr of a number that is computed or above 255")
+    return node
+
+
+def distance(node: Expression) -> Expression:
+    """DuckDB counts bytes."""
+    return call("TAILRACE_LEVENSHTEIN", node.this, node.expression)
+
+
 RULES: dict[type[Expression], Rule] = {
+    exp.Chr: sign,
+    exp.Levenshtein: distance,
     exp.Like: like,
     exp.ILike: like,
     exp.RegexpLike: matches,

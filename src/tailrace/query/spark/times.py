@@ -81,14 +81,15 @@ def to_text(node: Expression) -> Expression:
 
 
 def from_text(node: Expression) -> Expression:
-    """`strptime`, and `try_strptime`, which gives null where it fails."""
+    """`strptime`, and `try_strptime`, which gives null where it fails: DuckDB's, for Spark wants every digit."""
     is_tried = isinstance(node, exp.Anonymous)
     value, pattern = node.expressions if is_tried else (node.this, node.args["format"])
     asked = written(pattern)
     if asked is None:
         raise refused("strptime with a pattern that is computed")
-    name = "TRY_TO_TIMESTAMP" if is_tried else "TO_TIMESTAMP"
-    return plain_time(call(name, value, text(pattern_of(asked))))
+    if found := re.search("%[zZn]", asked):
+        raise refused(f"there is no '{found[0]}' in patterns of times")
+    return plain_time(call("TAILRACE_TRY_STRPTIME" if is_tried else "TAILRACE_STRPTIME", value, text(asked)))
 
 
 def now(node: Expression) -> Expression:

@@ -42,7 +42,8 @@ _WORDS = """
 SAME = frozenset(_WORDS.split())
 "Functions that sqlglot does not know and that mean the same in both."
 OTHER: tuple[type[Expression], ...] = (
-    exp.Collate, exp.Columns, exp.Comprehension, exp.Format, exp.Glob, exp.JSONArray, exp.JSONObject, exp.Kurtosis,
+    exp.Collate, exp.Columns, exp.Comprehension, exp.CurrentCatalog, exp.CurrentDatabase, exp.CurrentSchema,
+    exp.CurrentUser, exp.CurrentVersion, exp.Format, exp.Glob, exp.JSONArray, exp.JSONObject, exp.Kurtosis,
     exp.SimilarTo, exp.Skewness, exp.TimeFromParts, exp.ToMap, exp.Unicode,
 )  # fmt: skip
 "Those that it knows and that mean something else there, or nothing."
@@ -101,5 +102,6 @@ def _require_known_rows(node: Expression) -> None:
         raise refused(f"it has no {node.method.lower()} join")
     if isinstance(node, exp.SetOperation) and node.args.get("by_name"):
         raise refused(f"it has no {node.key} by name")
-    if isinstance(node, exp.Pivot) and node.this is not None:
+    # Of what there is none of, Spark counts null; rows that become columns are not counted.
+    if isinstance(node, exp.Pivot) and (node.this is not None or not node.args.get("unpivot")):
         raise refused("it has no pivot beside other parts of a statement")
