@@ -75,17 +75,19 @@ def command(context: Context, texts: tuple[str, ...], output: str | None, out: P
 
         obey(engine, statements[0], output or "table", options["timing"])
         return
-    _answer_all(engine, statements, parameters, output, out, options)
+    _answer_all(engine, list(zip(texts or ("-",), statements, strict=True)), parameters, output, out, options)
 
 
 def _answer_all(
     engine: Engine,
-    statements: Sequence[str],
+    statements: Sequence[tuple[str, str]],
     parameters: Mapping[str, str],
     output: str | None,
     out: Path | None,
     options: Mapping[str, Any],
 ) -> None:
+    """`statements` are arguments, and the SQL that they stand for."""
+    from tailrace.cli.asking import telling_place
     from tailrace.core import UsageError
     from tailrace.query.answering import answer
     from tailrace.query.files import Destination, form_of, require_packable
@@ -95,14 +97,18 @@ def _answer_all(
     if out:
         require_packable(out, form)
         engine.permission.require_outside(str(out))
-    several = form == "json" and sum(engine.answering(sql, parameters) for sql in statements) > 1
+    answers = 0
+    for text, sql in statements if form == "json" else ():
+        with telling_place(text):
+            answers += engine.answering(sql, parameters)
     style = Style(options["header"], options["separator"])
-    with Destination(form, out, sys.stdout, style, several=several) as destination:
-        for sql in statements:
-            times = answer(engine, sql, destination, _tell, timing=options["timing"], parameters=parameters)
+    with Destination(form, out, sys.stdout, style, several=answers > 1) as destination:
+        for text, sql in statements:
+            with telling_place(text):
+                times = answer(engine, sql, destination, _tell, timing=options["timing"], parameters=parameters)
             sys.stdout.flush()
-            for text in times:
-                _tell(text)
+            for line in times:
+                _tell(line)
         if out and not destination.answers:
             hint = "give a statement that has one"
             raise UsageError(f"there is no answer to write to {out}", code="usage.no-answer", hint=hint)

@@ -15,7 +15,7 @@ from tailrace.lake.kept import KeptDamaged
 from tailrace.lake.quoting import quoted
 from tailrace.query.changing import hint_for
 from tailrace.query.duck import duckdb, with_arrow
-from tailrace.query.failures import damaged_file, of_lake, refused
+from tailrace.query.failures import damaged_file, of_lake, placed, refused
 from tailrace.query.filters import Schema, Scope
 from tailrace.query.limits import Clock, Limits, confine, hide, readable_of
 from tailrace.query.local import Announce, LocalFiles
@@ -26,7 +26,7 @@ from tailrace.query.permission import Permission
 from tailrace.query.plan import planner
 from tailrace.query.spans import in_words
 from tailrace.query.sql_file import no_text
-from tailrace.query.statement import Statement, judged, with_now
+from tailrace.query.statement import Statement, judged, lines_before, with_now
 from tailrace.query.tables import Tables
 from tailrace.query.views import Views
 
@@ -107,15 +107,15 @@ class Engine:
 
         Where their batches are wanted that is to be said: otherwise all rows are held to make them.
         """
-        for statement, kind, answers in self._statements(sql, parameters or {}):
+        for statement, kind, answers, lines in self._statements(sql, parameters or {}):
             self.permission.require(statement, kind)
-            with self._read_only(statement):
+            with placed(lines), self._read_only(statement):
                 result = self._answer(Statement.of(statement), as_arrow)
             yield result if answers else Result((), (), result.rows, result.clock)
 
     def answering(self, sql: str, parameters: Mapping[str, Any] | None = None) -> int:
         """How many of the statements give rows."""
-        return sum(answers for _, _, answers in self._statements(sql, parameters or {}))
+        return sum(answers for _, _, answers, _ in self._statements(sql, parameters or {}))
 
     def abandon(self) -> None:
         """The rest of an answer is not wanted."""
@@ -128,12 +128,13 @@ class Engine:
         self.tables.forget()
         self.views.forget()
 
-    def _statements(self, sql: str, parameters: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
-        """Text and kind of each, and whether it answers anything."""
+    def _statements(self, sql: str, parameters: Mapping[str, Any]) -> list[tuple[str, str, bool, int]]:
+        """Text and kind of each, whether it answers anything, and how many lines stand before it."""
         try:
             sql.encode()  # half a character would be no text for DuckDB, which says so less clearly
             text = self._with_networks(with_now(with_values(sql, parameters)))
-            return [(s.query, *judged(s)) for s in self.connection.extract_statements(text)]
+            found = self.connection.extract_statements(text)
+            return [(s.query, *judged(s), n) for s, n in zip(found, lines_before(text, found), strict=True)]
         except duckdb.Error as error:
             raise refused(error, self._misread(str(error), sql)) from None
         except UnicodeEncodeError:

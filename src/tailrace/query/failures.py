@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 from tailrace.core.errors import LakeError, QueryError
 from tailrace.query.duck import duckdb
@@ -14,6 +15,7 @@ MOST_READ = 2 << 30
 _NO_VALUE = re.compile("Values were not provided for the following parameters")
 _TRACE = "\n\nStack Trace:"
 "What DuckDB tells of itself behind an error of its own."
+_LINE = re.compile(r"^LINE (\d+):(.*\n)", re.MULTILINE)
 _OF_SQL = (
     duckdb.CatalogException,
     duckdb.BinderException,
@@ -72,6 +74,21 @@ def of_lake(error: LakeError) -> QueryError:
     return told
 
 
+@contextmanager
+def placed(before: int) -> Iterator[None]:
+    """DuckDB counts the lines of its statement: those that stand before it are added."""
+    try:
+        yield
+    except QueryError as error:
+        error.message = _LINE.sub(lambda found: _further(found, before), error.message)
+        raise
+
+
+def _further(found: re.Match[str], lines: int) -> str:
+    number = str(int(found[1]) + lines)
+    return f"LINE {number}:{found[2]}{' ' * (len(number) - len(found[1]))}"
+
+
 def refused(error: Exception | str, hint: str | None = None) -> QueryError:
     """What DuckDB says, with what may be done about it."""
     if isinstance(error, duckdb.OutOfMemoryException) or str(error).startswith("Out of Memory Error"):
@@ -80,6 +97,10 @@ def refused(error: Exception | str, hint: str | None = None) -> QueryError:
     if isinstance(error, duckdb.ResourceInUseException):
         hint = "ask again in a while: what one function makes at a go ends only when it is made"
         return QueryError("the statement before this one has not ended yet", code="query.busy", hint=hint)
+    if isinstance(error, duckdb.InternalException | duckdb.FatalException):
+        hint = (
+            "this is DuckDB's own mistake: say it in another way; a shell answers again after `.quit` and a new start"
+        )
     if hint is None and _NO_VALUE.search(str(error)):
         hint = "give it one with --param NAME=VALUE, or --param VALUE for $1, $2 …"
     return QueryError(str(error).partition(_TRACE)[0].strip(), hint=hint)

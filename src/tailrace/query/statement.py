@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -119,6 +120,15 @@ class Statement:
 def _written(name: str) -> str:
     """As it stands in SQL, in small letters."""
     return name.lower().replace('"', '""')
+
+
+def lines_before(sql: str, statements: Sequence[duckdb.Statement]) -> Iterator[int]:
+    """How many lines of all SQL stand before each statement."""
+    end = 0
+    for statement in statements:
+        start = max(sql.find(statement.query, end), end)
+        yield sql.count("\n", 0, start)
+        end = start + len(statement.query)
 
 
 def judged(statement: duckdb.Statement) -> tuple[str, bool]:

@@ -79,8 +79,8 @@ class SparkEngine(Engine):
 
     def frame(self, sql: str, parameters: Mapping[str, Any]) -> DataFrame:
         """The last statement as a DataFrame that is not computed yet, with the names and types that DuckDB has."""
-        *others, (last, kind, _) = self._statements(sql, parameters)
-        for text, other, _ in others:
+        *others, (last, kind, *_) = self._statements(sql, parameters)
+        for text, other, *_ in others:
             self.permission.require(text, other)
             self._answer(Statement.of(text))
         self.permission.require(last, kind)
