@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tailrace.api import html
 from tailrace.api.hints import for_programs
-from tailrace.core.errors import UsageError
+from tailrace.core.errors import QueryError, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,7 +74,11 @@ class Answer:
         except ImportError:
             hint = "python -m pip install polars"
             raise UsageError("Polars is not installed", code="usage.no-polars", hint=hint) from None
-        frame = polars.from_arrow(self._whole)
+        whole = self._whole
+        if twice := [name for name, times in Counter(whole.column_names).items() if times > 1]:
+            hint = f'give each its own name, such as `{twice[0]} as "{twice[0]}_2"`'
+            raise QueryError(f"two columns are called {twice[0]}, which Polars has not", code="query.form", hint=hint)
+        frame = polars.from_arrow(whole)
         assert isinstance(frame, polars.DataFrame)
         return frame
 
@@ -203,6 +208,9 @@ class Answer:
 
 
 def _numbered(params: Sequence[object]) -> dict[str, object]:
+    if isinstance(params, str | bytes):
+        hint = "put it into a list: [value]"
+        raise UsageError("a text is no sequence of parameters", code="usage.bad-parameter", hint=hint)
     return {str(number): value for number, value in enumerate(params, 1)}
 
 

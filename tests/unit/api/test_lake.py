@@ -78,6 +78,19 @@ def test_columns_may_be_called_alike(lake: tailrace.Lake) -> None:
     assert lake.sql("select 1 as a, 2 as a").rows() == [(1, 2)]
 
 
+def test_polars_has_no_two_columns_of_one_name(lake: tailrace.Lake) -> None:
+    with pytest.raises(tailrace.TailraceError, match="two columns are called x") as raised:
+        lake.sql("select 1 as x, 2 as x").polars()
+    assert raised.value.code == "query.form"
+
+
+@pytest.mark.parametrize("params", ["abc", b"abc"])
+def test_letters_of_a_text_are_no_parameters(lake: tailrace.Lake, params: Any) -> None:
+    with pytest.raises(tailrace.TailraceError, match="no sequence") as raised:
+        lake.sql("select $1", params)
+    assert raised.value.code == "usage.bad-parameter"
+
+
 def test_answers_without_rows_or_columns(lake: tailrace.Lake) -> None:
     empty = lake.sql("select status from nginx_access_log where false")
     assert (empty.rows(), empty.columns, len(empty)) == ([], ("status",), 0)
