@@ -6,15 +6,14 @@ import atexit
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from tailrace.cli.options import Context
-from tailrace.core.errors import QueryError, UsageError
+from tailrace.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tailrace.query.engine import Engine
@@ -26,7 +25,6 @@ _SEEN = ("schema", "start", "end", "partitions", "indexes", "at")
 "Options that say what is to be seen."
 _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h|)")
-_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
 _NAMED = re.compile(r"(\d+|[^\W\d]\w*)=(.*)", re.DOTALL)
 
 
@@ -46,18 +44,6 @@ def sql_of(text: str) -> str:
         raise UsageError("there is no SQL to run", code="usage.no-sql", hint='try `tailrace query "show tables"`')
     require_text(sql)
     return sql
-
-
-@contextmanager
-def telling_place(text: str) -> Iterator[None]:
-    """What is wrong with SQL that stands in a file is told with the file, and with the line where that is known."""
-    try:
-        yield
-    except QueryError as error:
-        if error.where is None and text != "-" and os.path.isfile(text):
-            line = _LINE.search(error.message)
-            error.where = f"{text}:{line[1]}" if line else text
-        raise
 
 
 def parameters_from(given: Sequence[str], statements: Sequence[str]) -> dict[str, str]:

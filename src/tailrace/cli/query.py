@@ -87,11 +87,11 @@ def _answer_all(
     options: Mapping[str, Any],
 ) -> None:
     """`statements` are arguments, and the SQL that they stand for."""
-    from tailrace.cli.asking import telling_place
     from tailrace.core import UsageError
     from tailrace.query.answering import answer
     from tailrace.query.files import Destination, form_of, require_packable
     from tailrace.query.render import Style
+    from tailrace.query.sql_file import telling_place
 
     form = output or (form_of(out) if out else "table")
     if out:

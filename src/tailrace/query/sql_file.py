@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from tailrace.core.errors import QueryError, UsageError
+
+_LINE = re.compile(r"^LINE (\d+):", re.MULTILINE)
+
+
+@contextmanager
+def telling_place(text: str) -> Iterator[None]:
+    """What is wrong with SQL that stands in a file is told with the file, and with the line where that is known."""
+    try:
+        yield
+    except QueryError as error:
+        if error.where is None and text != "-" and os.path.isfile(text):
+            line = _LINE.search(error.message)
+            error.where = f"{text}:{line[1]}" if line else text
+        raise
 
 
 def sql_in(path: Path) -> str:

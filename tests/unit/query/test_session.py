@@ -106,6 +106,9 @@ def test_output(talk: Talk) -> None:
     talk.says(".header off")
     talk.says(".separator ';'")
     assert talk.says("select 1, 2") == "1;2\n"
+    talk.says(".separator |")
+    talk.says(".separator ;")
+    assert talk.says("select 1, 2") == "1;2\n"
     with pytest.raises(UsageError) as raised:
         talk.says(".output parquet")
     assert ".export FILE" in (raised.value.hint or "")
@@ -157,9 +160,18 @@ def test_open_and_read(talk: Talk, tmp_path: Path) -> None:
     assert "│ 7 │" in talk.says("select n from mine.t")
     (tmp_path / "a.sql").write_text("select 1 as a; select 2 as b")
     assert "│ 2 │" in talk.says(f".read {tmp_path}/a.sql")
-    for command in (".open", f".open {tmp_path}/absent.csv", f".read {tmp_path}/absent.sql"):
+    taken = f".open {tmp_path}/own.duckdb HITS", f".open {tmp_path}/a.sql hits"
+    quotes = ".open 'x", ".separator '"
+    for command in (".open", f".open {tmp_path}/absent.csv", f".read {tmp_path}/absent.sql", *taken, *quotes):
         with pytest.raises(UsageError):
             talk.says(command)
+
+
+def test_what_is_wrong_in_a_file_is_told_with_its_name(talk: Talk, tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("select 1;\nselect nope")
+    with pytest.raises(QueryError) as raised:
+        talk.says(f".read {tmp_path}/a.sql")
+    assert raised.value.where == f"{tmp_path}/a.sql:2"
 
 
 def test_a_file_that_is_no_text_does_not_end_the_conversation(talk: Talk, tmp_path: Path) -> None:

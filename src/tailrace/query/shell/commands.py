@@ -15,7 +15,7 @@ from tailrace.lake.quoting import literal, quoted
 from tailrace.query.files import BINARY, FORMS, form_of
 from tailrace.query.render import render
 from tailrace.query.shell import described
-from tailrace.query.sql_file import sql_in
+from tailrace.query.sql_file import sql_in, telling_place
 
 if TYPE_CHECKING:
     from tailrace.query.engine import Result
@@ -50,7 +50,9 @@ def run(session: Session, text: str) -> None:
     if command.touches_files and session.engine.limits.sandboxed:
         told, hint = f"a sandbox only looks at tables: no {command.usage.split()[0]}", "without --sandbox it may run"
         raise QueryError(told, code="query.not-allowed", hint=hint)
-    command.run(session, rest.strip().removesuffix(";").strip())
+    given = rest.strip()
+    is_meant = command.run is _separator and given == ";"
+    command.run(session, given if is_meant else given.removesuffix(";").strip())
 
 
 def _tables(session: Session, pattern: str) -> None:
@@ -95,7 +97,14 @@ def _header(session: Session, word: str) -> None:
 
 
 def _separator(session: Session, text: str) -> None:
-    session.style = replace(session.style, separator=shlex.split(text)[0] if text else ",")
+    session.style = replace(session.style, separator=_words(text)[0] if text else ",")
+
+
+def _words(text: str) -> list[str]:
+    try:
+        return shlex.split(text)
+    except ValueError:
+        raise UsageError(f"a quote has no end: {text}", code="usage.open-quote", hint="close it") from None
 
 
 def _switched(before: bool, word: str) -> bool:
@@ -125,13 +134,16 @@ def _export(session: Session, rest: str) -> None:
 
 def _open(session: Session, rest: str) -> None:
     """A file beside the lake, under a name of its own."""
-    parts = shlex.split(rest)
+    parts = _words(rest)
     if not parts or len(parts) > 2:
         raise UsageError("which file?", code="usage.no-file", hint="write .open FILE, or .open FILE NAME")
     path = Path(parts[0]).expanduser()
     if not path.exists() and not set(parts[0]) & set("*?["):
         raise UsageError(f"there is no file {path}", code="usage.no-such-file", hint="name a file that exists")
     name = parts[1] if len(parts) == 2 else path.name.partition(".")[0]
+    if name.lower() in map(str.lower, session.engine.tables.names):
+        hint = "give it another name: .open FILE NAME"
+        raise UsageError(f"{name} is a table of the lake", code="usage.taken-name", hint=hint)
     if path.suffix in _DATABASES:
         sql = f"ATTACH {literal(str(path))} AS {quoted(name)} (READ_ONLY)"
     else:
@@ -141,7 +153,9 @@ def _open(session: Session, rest: str) -> None:
 
 
 def _read(session: Session, name: str) -> None:
-    session.show(sql_in(Path(name).expanduser()))
+    path = Path(name).expanduser()
+    with telling_place(str(path)):
+        session.show(sql_in(path))
 
 
 def _asked(session: Session, sql: str) -> str:
