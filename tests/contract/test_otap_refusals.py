@@ -47,6 +47,15 @@ NOW = "1700000000000000000"
         ({"severityText": ["x" * 500]}, f"severityText: ['{'x' * 84} … {'x' * 37}'] is no text"),
         ({"attributes": 5}, "attributes are no list of objects"),
         ({"attributes": ["a"]}, "attributes are no list of objects"),
+        ({"attributes": {"a": 1}}, "attributes are no list of objects"),
+        ({"attributes": [{"key": 5}]}, "key: 5 is no text"),
+        ({"attributes": [{"key": "a", "value": "b"}]}, "'b' is no object with a value"),
+        ({"body": {"stringValue": 5}}, "stringValue: 5 is no text"),
+        ({"body": {"boolValue": "true"}}, "boolValue: 'true' is no true or false"),
+        ({"body": {"arrayValue": [1]}}, "arrayValue: [1] is no object with values"),
+        ({"body": {"arrayValue": {"values": 1}}}, "arrayValue: 1 is no list of values"),
+        ({"body": {"kvlistValue": {"values": {"a": 1}}}}, "kvlistValue: values are no list of objects"),
+        ({"body": {"kvlistValue": {"values": [{"key": 5}]}}}, "key: 5 is no text"),
     ],
 )
 def test_a_log_that_is_none(tmp_path: Path, record: dict[str, Any], reason: str) -> None:

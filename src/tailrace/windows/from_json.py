@@ -125,22 +125,36 @@ def _record(members: _Object) -> bytes:
 
 
 def _pairs(number: int, members: _Object) -> bytes:
-    pairs = members.get("attributes") or ()
-    if not all(isinstance(pair, dict) for pair in (pairs if isinstance(pairs, list | tuple) else (pairs,))):
-        raise ValueError("attributes are no list of objects")
-    return b"".join(span(number, write_pair(pair.get("key", ""), _value(pair.get("value")))) for pair in pairs)
+    pairs = _objects("attributes", members.get("attributes"))
+    return b"".join(span(number, write_pair(_key(pair), _value(pair.get("value")))) for pair in pairs)
+
+
+def _objects(name: str, value: Any) -> list[_Object]:
+    found = value or []
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise ValueError(f"{name} are no list of objects")
+    return found
+
+
+def _key(pair: _Object) -> str:
+    key = pair.get("key")
+    if not isinstance(key, str | None):
+        raise ValueError(f"key: {key!r} is no text")
+    return key or ""
 
 
 def _value(wrapped: _Object | None, depth: int = 0) -> Value:
     """AnyValue in JSON as a plain value."""
     if depth > DEEPEST:
         raise ValueError("a value nests too deep")
+    if not isinstance(wrapped, dict | None):
+        raise ValueError(f"{wrapped!r} is no object with a value")
     for kind, value in (wrapped or {}).items():
         if value is None:
             continue
         match kind:
             case "stringValue" | "boolValue":
-                return _typed(value, str if kind == "stringValue" else bool)
+                return _typed(kind, value, str if kind == "stringValue" else bool)
             case "intValue":
                 return _whole(value)
             case "doubleValue":
@@ -148,16 +162,27 @@ def _value(wrapped: _Object | None, depth: int = 0) -> Value:
             case "bytesValue":
                 return _bytes(value)
             case "arrayValue":
-                return [_value(inner, depth + 1) for inner in value.get("values") or ()]
+                return [_value(inner, depth + 1) for inner in _inner(kind, value)]
             case "kvlistValue":
-                pairs = value.get("values") or ()
-                return tuple((_typed(p.get("key", ""), str), _value(p.get("value"), depth + 1)) for p in pairs)
+                return tuple((_key(pair), _value(pair.get("value"), depth + 1)) for pair in _inner(kind, value))
     return None
 
 
-def _typed(value: Any, kind: type) -> Any:
+def _inner(kind: str, value: Any) -> list[Any]:
+    """What a list or map holds."""
+    if not isinstance(value, dict):
+        raise ValueError(f"{kind}: {value!r} is no object with values")
+    if kind == "kvlistValue":
+        return _objects(f"{kind}: values", value.get("values"))
+    found = value.get("values") or []
+    if not isinstance(found, list):
+        raise ValueError(f"{kind}: {found!r} is no list of values")
+    return found
+
+
+def _typed(name: str, value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{value!r} is no {kind.__name__}")
+        raise ValueError(f"{name}: {value!r} is no {'text' if kind is str else 'true or false'}")
     return value
 
 
@@ -188,7 +213,7 @@ def _bytes(value: str) -> bytes:
 
 
 def _text(number: int, value: str | None) -> bytes:
-    return span(number, _typed(value, str).encode()) if value else b""
+    return span(number, value.encode()) if value else b""
 
 
 def _member(number: int, members: _Object, name: str) -> bytes:
