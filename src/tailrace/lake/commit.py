@@ -228,9 +228,8 @@ class PartitionWriter:
                     raise self._lose() from error
                 if not isinstance(error, CommitFailedError):
                     why = getattr(error, "strerror", None) or one_line(error)
-                    raise LakeError(
-                        f"the commit failed: {why}", code="lake.io", where=str(self._intents.root)
-                    ) from error
+                    where = str(self._intents.root)
+                    raise LakeError(f"the commit failed: {why}", code="lake.io", where=where) from error
             self._intents.fit(self._schema)
             self._check_active(removed)
         raise self._intents.busy()

@@ -246,8 +246,6 @@ class LocalPlace(Place):
                     return True
                 except FileExistsError:
                     return False
-                except FileNotFoundError:
-                    raise
                 except OSError as error:
                     raise refused_link(error, self.address(name)) from None
                 finally:

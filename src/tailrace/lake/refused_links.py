@@ -11,7 +11,7 @@ _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 def refused_link(error: OSError, name: str) -> OSError | LakeError:
-    """As it is told that a link could not be made; `name`: its own."""
+    """As it is told that a link could not be made, of the same kind if a lake may meet it; `name`: its own."""
     if error.errno not in _NO_LINKS:
         return OSError(error.errno, error.strerror, name)
     message = "the file system has no links, which a lake needs: hard ones for its ledger, symbolic ones for its tiers"
