@@ -126,10 +126,23 @@ def command_of(process: int) -> bytes:
     return b""
 
 
+def _orphans(supervisor: int) -> list[int]:
+    """Workers go on for Spark when the process that forked them is killed."""
+    home = _home_of(supervisor)
+    return [process for process in children(1) if _home_of(process) == home]
+
+
+def _home_of(process: int) -> bytes:
+    with suppress(OSError):
+        said = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        return next((one for one in said if one.startswith(b"TAILRACE_HOME=")), b"")
+    return b""
+
+
 def victims(supervisor: int) -> dict[str, list[int]]:
     """Processes by what they are: listeners, driver, and the workers of Spark with the process that forks them."""
     found: dict[str, list[int]] = {name: [] for name in MARKS}
-    left = children(supervisor)
+    left = [*children(supervisor), *_orphans(supervisor)]
     while left:
         process = left.pop()
         command = command_of(process)
@@ -149,7 +162,9 @@ def kill_at_random(
     A part that has not been killed yet comes first: on a busy machine workers are seldom there.
     """
     done: Counter[str] = Counter()
+    deadline = time.monotonic() + 10 * seconds
     while done.total() < kills:
+        assert time.monotonic() < deadline, f"too few parts were there to be killed: {done}"
         time.sleep(chosen.uniform(0.5, 1.5) * seconds / kills)
         running = {name: found for name, found in victims(supervisor).items() if name in wanted}
         if running:
