@@ -23,6 +23,7 @@ from tailrace.core.written import cannot_write, is_special, target_of
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
 from tailrace.query.engine import Engine
+from tailrace.query.replaceable import require_replaceable
 
 if TYPE_CHECKING:
     from tailrace.lake.listing import Files, Listing
@@ -155,6 +156,7 @@ def _write_database(target: Path, found: Sequence[tuple[str, str, str]]) -> None
     if is_special(target):
         hint = "name a file, or leave --database out"
         raise UsageError(f"{target} cannot be a database: it is no plain file", code="usage.cannot-write", hint=hint)
+    require_replaceable(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     staged = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     staged.unlink(missing_ok=True)

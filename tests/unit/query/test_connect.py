@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,18 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
     return made_in(tmp_path_factory.mktemp("connect"), 'table "empty" { column "tp_timestamp" { source = "at" } }\n')
 
 
+@contextmanager
+def open_elsewhere(database: Path) -> Iterator[None]:
+    """By a program that may write to it."""
+    code = f"import duckdb; held = duckdb.connect({str(database)!r}); print('open', flush=True); input()"
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        yield
+        process.communicate("\n")
+
+
 def by_script(path: Path) -> duckdb.DuckDBPyConnection:
     connection = duckdb.connect()
     connection.execute(path.read_text())
@@ -57,6 +71,25 @@ def test_a_link_is_followed_and_a_device_is_no_database(filled: World, tmp_path:
     with pytest.raises(UsageError, match="no plain file"):
         connect(engine(filled), tmp_path / "made", pipe)
     assert pipe.is_fifo()
+
+
+def test_what_holds_anything_else_is_not_replaced(filled: World, tmp_path: Path) -> None:
+    notes, own, views = tmp_path / "notes.txt", tmp_path / "own.duckdb", tmp_path / "views.duckdb"
+    notes.write_text("not a database")
+    with duckdb.connect(own) as connection:
+        connection.execute("create table kept as select 1")
+    for target, why in ((notes, "is no database"), (own, "holds 1 table of its own")):
+        before = target.read_bytes()
+        with pytest.raises(UsageError, match=why) as raised:
+            connect(engine(filled), tmp_path / "made", target)
+        assert raised.value.code == "usage.would-overwrite"
+        assert target.read_bytes() == before
+    connect(engine(filled), tmp_path / "made", views)
+    with open_elsewhere(views):
+        first = views.stat().st_ino
+        connect(engine(filled), tmp_path / "made", views)
+    assert views.stat().st_ino != first
+    assert not list(tmp_path.glob(".*")), "nothing is left of a look"
 
 
 @pytest.mark.parametrize("database", [None, "/proc/x.duckdb", "/proc/absent/x.duckdb"])
