@@ -174,6 +174,7 @@ def test_other_statements_are_for_duckdb(engine: SparkEngine) -> None:
     assert [list(r.rows) for r in engine.run("create table mine as select 1 as a; show tables")][-1]
     with pytest.raises(QueryError, match="'mine' is no table of the lake"):
         list(engine.run("select a from mine"))
+    list(engine.run("drop table mine"))
 
 
 def test_answers_are_not_among_the_tables(duck: Engine, engine: SparkEngine) -> None:
