@@ -63,6 +63,12 @@ def selected(
     return data.whole(order, attributes)
 
 
+def parts_of(answer: pa.Table) -> set[str | None]:
+    """The partitions of which an answer selects logs."""
+    _check_names(answer)
+    return set(_typed(answer, PART_ID, pa.string()).unique().to_pylist())
+
+
 def _check_names(answer: pa.Table) -> None:
     held = Counter(answer.column_names)
     for name in (PART_ID, "parent_id", "key", "type", *_VALUES):

@@ -14,9 +14,9 @@ from tailrace.windows.data import WindowData, load
 from tailrace.windows.engine import answered, given, invalid_weights, opened
 from tailrace.windows.limits import limited
 from tailrace.windows.needed import EVERYTHING, Needed, needed
-from tailrace.windows.results import is_report, selected
+from tailrace.windows.results import is_report, parts_of, selected
 from tailrace.windows.sampling import Sampling
-from tailrace.windows.schema import ATTRIBUTES, PART_ID
+from tailrace.windows.schema import ATTRIBUTES
 from tailrace.windows.sources import Reader, Source
 from tailrace.windows.spec import WindowSpec, second_of
 from tailrace.windows.sql import Prepared
@@ -116,7 +116,7 @@ def _answer(unit: Unit, wanted: Wanted, data: WindowData, query: Prepared, left_
             answer = answered(connection, query.text(wanted.start, end, parts))
         invalid = invalid_weights(connection)
         report = spec.form == "parquet" or is_report(answer.column_names)
-        if not report and left_out and not left_out.isdisjoint(answer[PART_ID].unique().to_pylist()):
+        if not report and left_out and not left_out.isdisjoint(parts_of(answer)):
             return None
         if report:
             written.rows(answer)

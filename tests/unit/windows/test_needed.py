@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from otaptables import simple, write
 from windowqueries import COUNTED, PASS_THROUGH, SAMPLED
 from windowruns import results, run
 
+from tailrace.core.errors import QueryError
 from tailrace.lake.place import LocalPlace
 from tailrace.windows import files, needed
 from tailrace.windows.asking import ask
@@ -136,11 +138,33 @@ def test_in_doubt_everything_is_read() -> None:
         f"select count(*) as n from logs where {needed.UNKNOWN} > 0 union all select count(*) from log_attributes "
         f"where {needed.UNKNOWN} < 0",
         f"select try({needed.UNKNOWN}), (select count(*) from log_attributes) from logs",
+        "select id from logs union select parent_id from log_attributes where TODAY() < '1999-01-01'",
+        "select id from logs union all select parent_id from log_attrs where hour(CURRENT_TIMESTAMP) > 23",
         "select nothing from logs",
         "select * from nowhere",
     ):
         assert "log_attrs" in needed.needed((text,)).tables
     assert Needed().kept(["a", "b"]) == {"a", "b"}
+
+
+@pytest.mark.parametrize("filtered", ["", " where l._part_id = '{0}'"])
+def test_partitions_that_cannot_be_told_are_refused_whatever_is_read(base: Path, filtered: str) -> None:
+    first = parts_of(base)[0]
+    for named, told in (
+        ("l._part_id, a._part_id", "2 columns called '_part_id'"),
+        ("[l._part_id] as _part_id", "'_part_id' of the answer is not of type string"),
+    ):
+        query = f"select {named}, a.parent_id from logs l join log_attrs a using (_part_id)"
+        with pytest.raises(QueryError, match=re.escape(told)):
+            run(base.parent / str(len(named)), query=query + filtered.format(first), base=LocalPlace(str(base)))
+
+
+def test_a_partition_may_be_named_by_a_number(base: Path) -> None:
+    first, second, _ = parts_of(base)
+    for path in base.glob(f"*/_part_id={second}"):
+        path.rename(path.with_name("_part_id=7"))
+    query = f"select 7 as _part_id, parent_id from otap_temporal where _table_type = 'logs' and _part_id = '{first}'"
+    assert run(base.parent, query=query).state.selected == 2
 
 
 def test_queries_of_windows_need_what_they_say(base: Path, opened: set[str]) -> None:
