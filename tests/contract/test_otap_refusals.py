@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import json
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -131,6 +132,40 @@ def test_records_of_an_import_under_way_are_left_alone(tmp_path: Path) -> None:
 
     assert import_files(given, base, another).refused == 4
     assert len(refused(base.path)) == 6
+
+
+def test_a_file_is_kept_that_another_import_sees_before_it_is_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    base, given = LocalPlace(str(tmp_path / "out")), of_logs(tmp_path / "logs.jsonl", 1, 2)
+    lock, others = fcntl.flock, [of_logs(tmp_path / "other.jsonl", 1, 3)]
+
+    def late(file: IO[bytes], how: int) -> None:
+        if how == fcntl.LOCK_EX and others:
+            assert import_files([others.pop()], base).refused == 3
+        lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    assert import_files([given], base).refused == 2
+    assert len(refused(base.path)) == 5
+    assert len(list((base.path / REFUSED).iterdir())) == 2
+
+
+@pytest.mark.parametrize(("step", "kept"), [(READ, 0), (SHOWN, 2)])
+def test_who_stops_an_import_keeps_its_refused_records_if_its_tables_show(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, kept: int
+) -> None:
+    def stopped(there: str) -> None:
+        if there == step:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("tailrace.windows.transfer.reached", stopped)
+    base = LocalPlace(str(tmp_path / "out"))
+    with pytest.raises(KeyboardInterrupt):
+        import_files([of_logs(tmp_path / "logs.jsonl", 1, 2)], base)
+    assert len(list((base.path / "logs").rglob("*.parquet"))) == (1 if kept else 0)
+    assert len(refused(base.path)) == kept
+    assert len(list((base.path / REFUSED).iterdir())) == (1 if kept else 0)
 
 
 def test_refused_records_are_not_held_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

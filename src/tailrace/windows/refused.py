@@ -30,7 +30,7 @@ class RefusedFile:
     """What one import refuses; without any there is no file."""
 
     def __init__(self, base: LocalPlace, part_id: str) -> None:
-        self._path = (base / REFUSED).path / new_name(part_id).replace(".parquet", ".jsonl")
+        self._base, self._path = base, (base / REFUSED).path / new_name(part_id).replace(".parquet", ".jsonl")
         self._file: BinaryIO | None = None
         self.count = 0
 
@@ -40,9 +40,7 @@ class RefusedFile:
         with room_for(self._path):
             if self._file is None:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                handle = os.open(_staged(self._path), os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-                self._file = os.fdopen(handle, "wb")
-                fcntl.flock(self._file, fcntl.LOCK_EX)
+                self._file = _locked(_staged(self._path))
             self._file.write(line + b"\n")
         self.count += 1
 
@@ -58,17 +56,19 @@ class RefusedFile:
             os.replace(_staged(self._path), self._path)
 
     def close(self) -> None:
-        """What does not show is not wanted."""
+        """What does not show is not wanted, unless the import was stopped when its tables did."""
         if self._file is not None:
             with suppress(OSError):
                 self._file.close()
-            _staged(self._path).unlink(missing_ok=True)
+            _settle(self._base, _staged(self._path))
 
 
 @contextmanager
 def refused_file(base: LocalPlace, part_id: str) -> Iterator[RefusedFile]:
     """That of an import into a new partition."""
-    _settle(base)
+    # Those of imports that died.
+    for path in (base / REFUSED).path.glob(f"*{STAGED}"):
+        _settle(base, path)
     file = RefusedFile(base, part_id)
     try:
         yield file
@@ -76,16 +76,24 @@ def refused_file(base: LocalPlace, part_id: str) -> Iterator[RefusedFile]:
         file.close()
 
 
-def _settle(base: LocalPlace) -> None:
-    """Files of imports that died. Those of imports under way are locked."""
-    for path in (base / REFUSED).path.glob(f"*{STAGED}"):
-        with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            final = path.with_suffix("")
-            if any(list_partition(base, "logs", final.stem[-_UUID:])):
-                os.replace(path, final)
-            else:
-                path.unlink()
+def _locked(path: Path) -> BinaryIO:
+    while True:
+        file = os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644), "wb")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # another import saw it before it was locked, and took it away
+
+
+def _settle(base: LocalPlace, path: Path) -> None:
+    """A file whose import is over. Those of imports under way are locked."""
+    with suppress(FileNotFoundError, BlockingIOError), open(path, "rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        final = path.with_suffix("")
+        if any(list_partition(base, "logs", final.stem[-_UUID:])):
+            os.replace(path, final)
+        else:
+            path.unlink()
 
 
 def _staged(path: Path) -> Path:
