@@ -107,11 +107,6 @@ def widen(delta: DeltaTable, schema: pa.Schema, root: Place) -> DeltaTable:
     for _ in range(ATTEMPTS):
         try:
             missing = missing_fields(pa.schema(delta.schema()), schema, delta.table_uri)
-            if not missing:
-                return delta
-            # Someone else may change the table meanwhile, perhaps adding the same columns: look again.
-            with suppress(CommitFailedError), writing_log(root):
-                delta.alter.add_columns([Field.from_arrow(field) for field in missing])
         except LakeError:
             from tailrace.lake.retyping import needs_no_type, retype
 
@@ -119,6 +114,12 @@ def widen(delta: DeltaTable, schema: pa.Schema, root: Place) -> DeltaTable:
                 raise
             with suppress(CommitFailedError), writing_log(root):
                 retype(delta, schema)
+        else:
+            if not missing:
+                return delta
+            # Someone else may change the table meanwhile, perhaps adding the same columns: look again.
+            with suppress(CommitFailedError), writing_log(root):
+                delta.alter.add_columns([Field.from_arrow(field) for field in missing])
         delta.update_incremental()
     raise LakeError("the table's schema keeps changing", code="lake.busy", where=delta.table_uri)
 

@@ -5,13 +5,17 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from deltalake.table import TableAlterer
 
 from tailrace.core.errors import LakeError
 from tailrace.lake.commit import Change, PartitionWriter
 from tailrace.lake.files import DataFile
 from tailrace.lake.paths import Lake
+from tailrace.lake.place import LocalPlace
 from tailrace.lake.snapshot import snapshot, tables
-from tailrace.lake.table import open_or_create
+from tailrace.lake.table import open_or_create, widen
 
 
 def test_created_empty_with_metadata_and_properties(lake: Lake, schema: pa.Schema) -> None:
@@ -73,3 +77,18 @@ def test_no_tables(lake: Lake, write_file: Callable[..., DataFile]) -> None:
     assert tables(lake) == []
     write_file(lake, "r", ["u"])
     assert tables(lake) == []
+
+
+def test_a_server_that_takes_no_column_is_no_reason_for_another_type(
+    lake: Lake, schema: pa.Schema, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delta = open_or_create(lake, "t", schema)
+
+    def refused(*_: object) -> None:
+        raise DeltaError("Generic S3 error: error sending request")
+
+    monkeypatch.setattr(TableAlterer, "add_columns", refused)
+    monkeypatch.setattr(LocalPlace, "is_local", False)
+    with pytest.raises(LakeError, match="the connection broke"):
+        widen(delta, schema.append(pa.field("later", pa.string())), lake.table_root("t"))
+    assert DeltaTable(delta.table_uri).version() == 0
