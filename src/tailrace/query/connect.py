@@ -23,7 +23,7 @@ from tailrace.core.written import cannot_write, is_special, target_of
 from tailrace.lake.quoting import literal, quoted
 from tailrace.query import bodies
 from tailrace.query.engine import Engine
-from tailrace.query.replaceable import require_replaceable
+from tailrace.query.replaceable import log_of, require_replaceable
 
 if TYPE_CHECKING:
     from tailrace.lake.listing import Files, Listing
@@ -170,6 +170,7 @@ def _write_database(target: Path, found: Sequence[tuple[str, str, str]]) -> None
             for schema, name, body in found:
                 connection.execute(f"CREATE VIEW made.{quoted(schema)}.{quoted(name)} AS {body}")
             connection.execute("DETACH made")
+        log_of(target).unlink(missing_ok=True)
         os.replace(staged, target)
     finally:
         staged.unlink(missing_ok=True)

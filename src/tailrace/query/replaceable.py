@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -34,9 +35,17 @@ def _tables(target: Path) -> int:
         copy = target.with_name(f".{target.name}.{os.getpid()}.looked-at.tmp")
         try:
             shutil.copyfile(target, copy)
+            with suppress(FileNotFoundError):
+                shutil.copyfile(log_of(target), log_of(copy))
             return _count(copy)
         finally:
+            log_of(copy).unlink(missing_ok=True)
             copy.unlink(missing_ok=True)
+
+
+def log_of(database: Path) -> Path:
+    """Where DuckDB keeps what is not in the database itself yet; it would take it for that of another of that name."""
+    return database.with_name(f"{database.name}.wal")
 
 
 def _count(path: Path) -> int:

@@ -36,9 +36,10 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @contextmanager
-def open_elsewhere(database: Path) -> Iterator[None]:
+def open_elsewhere(database: Path, sql: str = "select 1") -> Iterator[None]:
     """By a program that may write to it."""
-    code = f"import duckdb; held = duckdb.connect({str(database)!r}); print('open', flush=True); input()"
+    held = f"held = duckdb.connect({str(database)!r}); held.execute({sql!r})"
+    code = f"import duckdb; {held}; print('open', flush=True); input()"
     command = [sys.executable, "-c", code]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -90,6 +91,24 @@ def test_what_holds_anything_else_is_not_replaced(filled: World, tmp_path: Path)
         connect(engine(filled), tmp_path / "made", views)
     assert views.stat().st_ino != first
     assert not list(tmp_path.glob(".*")), "nothing is left of a look"
+
+
+def test_what_is_only_in_the_log_of_a_database_counts_and_is_not_left(filled: World, tmp_path: Path) -> None:
+    views, log = tmp_path / "views.duckdb", tmp_path / "views.duckdb.wal"
+    connect(engine(filled), tmp_path / "made", views)
+    with open_elsewhere(views, "create table kept as select 1"), pytest.raises(UsageError, match="holds 1 table"):
+        connect(engine(filled), tmp_path / "made", views)
+    assert not list(tmp_path.glob(".*"))
+    with duckdb.connect(views) as connection:
+        connection.execute("drop table kept")
+    with open_elsewhere(views, "create view another as select 1"):
+        database, died = views.read_bytes(), log.read_bytes()
+    views.write_bytes(database)
+    log.write_bytes(died)
+    connect(engine(filled), tmp_path / "made", views)
+    found = duckdb.connect(str(views), read_only=True)
+    assert rows(found, "select count(*) from hits") == [(len(HITS),)]
+    assert rows(found, "select count(*) from duckdb_views() where view_name = 'another'") == [(0,)]
 
 
 @pytest.mark.parametrize("database", [None, "/proc/x.duckdb", "/proc/absent/x.duckdb"])
