@@ -254,7 +254,7 @@ def _number(setting: Setting, value: float, attr: Attr, report: Report) -> Value
         wanted, instead = f"a whole number, not {value}", max(round(value), math.ceil(attr.least))
     else:
         return value if attr.fraction else int(value)
-    message, hint = f"'{setting.name}' must be {wanted}", f"write {setting.name} = {instead:g}"
+    message, hint = f"'{setting.name}' must be {wanted}", f"write {setting.name} = {instead}"
     raise report.make(setting.where, message, "wrong-value", hint)
 
 

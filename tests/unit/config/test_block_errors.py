@@ -38,6 +38,11 @@ TIER = 'tier "t" {\n  path = "/t"\n'
         ('listener "http" {\n  port = -1\n}', "2:10: 'port' must be at least 0, not -1", None),
         ('listener "http" {\n  port = 80.5\n}', "2:10: 'port' must be a whole number, not 80.5", "write port = 80"),
         (
+            'sink "parquet" "s" {\n  row_group_size = 1234567.5\n  path = "/o"\n}',
+            "2:20: 'row_group_size' must be a whole number, not 1234567.5",
+            "write row_group_size = 1234568",
+        ),
+        (
             'window "w" {\n  base_uri = "/in"\n  sampling {\n    seed = 1.5\n  }\n  output {\n    path = "/o"\n  }\n}',
             "4:12: 'seed' must be a whole number, not 1.5",
             "write seed = 2",
