@@ -157,6 +157,9 @@ def engine_failure(error: Exception, read: Iterable[tuple[Place, Iterable[str]]]
     if any(words in gist for words in NO_ROOM_IN_WORDS):
         hint = "make room there, or name a directory of another disk with TMPDIR"
         return LakeError(f"the rows cannot be read: {gist}", code="lake.io", where=room, hint=hint)
+    if gist.startswith("Out of Memory Error"):
+        hint = "no file is damaged; fewer days at once need less memory"
+        return LakeError(f"the rows cannot be read: {gist}", code="lake.memory", hint=hint)
     for place, names in read:
         for name in names:
             if (flaw := _flaw_of(place, name)) is not None:

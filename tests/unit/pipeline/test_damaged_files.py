@@ -15,7 +15,7 @@ from world import World
 from tailrace.cli.main import cli
 from tailrace.core import LakeError, TimeRange
 from tailrace.lake.rewrite import ActiveFile
-from tailrace.lake.snapshot import snapshot
+from tailrace.lake.snapshot import files_of, snapshot
 from tailrace.lake.undo import erase, restore
 from tailrace.lake.unique import connected
 
@@ -169,6 +169,16 @@ def test_a_room_that_is_full_while_rows_are_compared_is_named(tmp_path: Path) ->
         raise duckdb.IOException(f'Could not write file "{folder}/duckdb_temp_block": No space left on device')
     assert (told.value.code, told.value.where) == ("lake.io", folder)
     assert "TMPDIR" in str(told.value.hint)
+
+
+def test_memory_that_does_not_suffice_is_no_damage(tmp_path: Path) -> None:
+    world = fill(tmp_path)
+    seen = snapshot(world.lake, "t")
+    given = (seen.root, files_of(seen.files, "p"))
+    with pytest.raises(LakeError, match="Out of Memory") as told, connected(given) as (con, _):
+        con.execute("SET memory_limit = '1MB'; SELECT list(range) FROM range(10_000_000)")
+    assert (told.value.code, told.value.where) == ("lake.memory", None)
+    assert "no file is damaged" in str(told.value.hint)
 
 
 @pytest.mark.parametrize("damage", [cut, Path.unlink])
