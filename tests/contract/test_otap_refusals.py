@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import errno
 import fcntl
 import json
 import tracemalloc
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,6 +21,7 @@ from otaptables import simple, tables_of
 from tailrace.cli.main import cli
 from tailrace.formats.base import Bad
 from tailrace.lake.place import LocalPlace
+from tailrace.windows import writer
 from tailrace.windows.refused import REFUSED
 from tailrace.windows.schema import Tables
 from tailrace.windows.transfer import READ, SHOWN, import_files
@@ -198,3 +201,22 @@ def test_no_table_shows_before_all_was_read(tmp_path: Path) -> None:
     writer.write(tables_of(simple("shop", ["a", "b"])))
     writer.discard()
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 12
+
+
+@pytest.mark.parametrize("step", ["close", "show"])
+def test_an_import_that_finds_no_room_at_its_end_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    real, calls = getattr(writer._File, step), count()
+
+    def full(file: object) -> object:
+        if next(calls):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(file)
+
+    monkeypatch.setattr(writer._File, step, full)
+    base = tmp_path / "out"
+    with pytest.raises(OSError, match="No space"), OtapWriter(LocalPlace(str(base)), together=True) as written:
+        written.write(tables_of(simple("shop", ["a", "b"])))
+    assert [str(path) for path in base.rglob("*") if path.is_file()] == [str(base / name) for name in written.files]
+    assert not list((base / "logs").rglob("*.parquet"))

@@ -48,10 +48,11 @@ class OtapWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.flush()
-            self._show()
-        else:
+        try:
+            if kind is None:
+                self.flush()
+                self._show()
+        finally:
             self.discard()
 
     def write(self, tables: Tables) -> None:
@@ -74,21 +75,22 @@ class OtapWriter:
     def flush(self) -> None:
         """Closes all files."""
         for name in TABLES:
-            if file := self._open.pop(name, None):
+            if file := self._open.get(name):
                 file.close()
-                self._closed.append(file)
+                self._closed.append(self._open.pop(name))
         self._rows = 0
         if not self._together:
             self._show()
 
     def _show(self) -> None:
         """Whoever sees logs sees their attributes too."""
-        for file in sorted(self._closed, key=lambda file: file.is_of_logs):
-            self.files.append(file.show())
-        self._closed.clear()
+        self._closed.sort(key=lambda file: file.is_of_logs)
+        while self._closed:
+            self.files.append(self._closed[0].show())
+            del self._closed[0]
 
     def discard(self) -> None:
-        """Nothing of what was not flushed stays."""
+        """Nothing of what does not show stays."""
         for file in (*self._open.values(), *self._closed):
             file.discard()
         self._open.clear()
