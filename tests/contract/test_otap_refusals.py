@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from dying import killed_at
+from mounts import no_larger_files
 from otaptables import simple, tables_of
 
 from tailrace.cli.main import cli
+from tailrace.core.errors import UsageError
 from tailrace.formats.base import Bad
 from tailrace.lake.place import LocalPlace
 from tailrace.windows import writer
@@ -220,3 +222,23 @@ def test_an_import_that_finds_no_room_at_its_end_leaves_nothing(
         written.write(tables_of(simple("shop", ["a", "b"])))
     assert [str(path) for path in base.rglob("*") if path.is_file()] == [str(base / name) for name in written.files]
     assert not list((base / "logs").rglob("*.parquet"))
+
+
+def test_a_disk_that_is_full_is_told_with_the_place(tmp_path: Path) -> None:
+    given, base = of_logs(tmp_path / "logs.jsonl", 500, 0), tmp_path / "otap"
+
+    def told(*arguments: str) -> tuple[int, str]:
+        with no_larger_files(2_000):
+            done = CliRunner().invoke(cli, ["window", *arguments])
+        error = done.exception
+        assert isinstance(error, UsageError)
+        return error.exit_code, error.message.partition(":")[0]
+
+    assert told("import", given, "--to", str(base)) == (2, f"cannot write {base}")
+    assert not [path for path in base.rglob("*") if path.is_file()]
+    import_files([given], LocalPlace(str(base)))
+    for form in ("otap_parquet", "otlp_json"):
+        out = tmp_path / form
+        assert told("export", str(base), "--out", str(out), "--as", form) == (2, f"cannot write {out}")
+        assert not [path for path in tmp_path.rglob(f"{form}*") if path.is_file()]
+        assert not [path for path in out.rglob("*") if path.is_file()]

@@ -43,7 +43,8 @@ def import_logs(context: Context, files: tuple[str, ...], base: str, max_errors:
     read. What is in no table is kept in DIR/_refused, with the reason. An import is an addition: the same file
     imported again is there twice.
 
-    Exit codes: 0 all well, 2 usage, 4 more than --max-errors were refused, or all without it, 5 a file cannot be read.
+    Exit codes: 0 all well, 2 usage, or the disk is full, 4 more than --max-errors were refused, or all without it, 5 a
+    file cannot be read.
     """
     from tailrace.cli.listing import show_rows
     from tailrace.core.errors import TooManyBadRows
@@ -86,7 +87,7 @@ def export_logs(context: Context, base: str, out: str, form: str, batch_size: in
     has: such logs are counted as unresolved and come without one. The protobuf file is one ExportLogsServiceRequest;
     of JSON there is one per line and batch; of OTAP in Arrow's IPC format, one BatchArrowRecords behind its length.
 
-    Exit codes: 0 all well, 2 usage, 5 a file cannot be read or written.
+    Exit codes: 0 all well, 2 usage, or the disk is full, 5 a file cannot be read.
     """
     from pathlib import Path
 

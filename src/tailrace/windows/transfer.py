@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tailrace.core.errors import SourceError, UsageError
+from tailrace.core.written import room_for
 from tailrace.formats.base import Bad
 from tailrace.lake.place import LocalPlace, Place
 from tailrace.lake.steps import reached
@@ -48,7 +49,7 @@ def import_files(paths: Iterable[str], base: LocalPlace, told: Told = lambda _: 
     writer = OtapWriter(base, together=True)
     done = Imported(writer.part_id)
     with refused_file(base, writer.part_id) as refused:
-        with writer:
+        with room_for(str(base)), writer:
             for path in paths:
                 told(path)
                 for tables, bad in _read(path):
@@ -92,7 +93,7 @@ def export_tables(base: Place, out: Path, form: str, limit: int = LARGEST_BATCH)
         if out.exists() and LocalPlace(str(out)).folders():
             hint = "name a directory that does not exist yet"
             raise UsageError("there is something in it already", code="usage.export", where=str(out), hint=hint)
-        with OtapWriter(LocalPlace(str(out))) as writer:
+        with room_for(out), OtapWriter(LocalPlace(str(out))) as writer:
             for tables in _counted(base, done):
                 for batch in batches(tables, limit):
                     writer.write(batch)
@@ -102,11 +103,14 @@ def export_tables(base: Place, out: Path, form: str, limit: int = LARGEST_BATCH)
     _, write = FORMS[form]
     staged = out.with_name(f"{out.name}.tmp")
     staged.parent.mkdir(parents=True, exist_ok=True)
-    with staged.open("wb") as file:
-        for tables in _counted(base, done):
-            for body in write(tables, limit, 1):
-                done.bytes += file.write(body)
-    os.replace(staged, out)
+    try:
+        with room_for(out), staged.open("wb") as file:
+            for tables in _counted(base, done):
+                for body in write(tables, limit, 1):
+                    done.bytes += file.write(body)
+        os.replace(staged, out)
+    finally:
+        staged.unlink(missing_ok=True)
     done.files = 1
     return done
 
