@@ -227,9 +227,7 @@ class PartitionWriter:
                 if self._intents.decided()[0] >= sequence:
                     raise self._lose() from error
                 if not isinstance(error, CommitFailedError):
-                    why = getattr(error, "strerror", None) or one_line(error)
-                    where = str(self._intents.root)
-                    raise LakeError(f"the commit failed: {why}", code="lake.io", where=where) from error
+                    raise _failed(error, str(self._intents.root)) from error
             self._intents.fit(self._schema)
             self._check_active(removed)
         raise self._intents.busy()
@@ -298,3 +296,10 @@ class PartitionWriter:
         directory = self._intents.directory
         if self._sequence - book.last_fold(directory) >= book.FOLD_EVERY:
             book.write_fold(directory, self.ledger(), self._run)
+
+
+def _failed(error: Exception, where: str) -> LakeError:
+    if isinstance(error, LakeError):
+        return LakeError(f"the commit failed: {error.message}", code=error.code, where=where, hint=error.hint)
+    why = getattr(error, "strerror", None) or one_line(error)
+    return LakeError(f"the commit failed: {why}", code="lake.io", where=where)

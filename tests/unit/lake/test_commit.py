@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from deltalake.exceptions import DeltaError
 from mounts import no_larger_files
 
 from tailrace.core.errors import LakeError
@@ -21,6 +22,7 @@ from tailrace.lake.extents import partition_extents, table_extent
 from tailrace.lake.files import DataFile
 from tailrace.lake.intents import Intents, read_ledger
 from tailrace.lake.ledger import Entry, Segment
+from tailrace.lake.object_place import refused
 from tailrace.lake.paths import Lake
 from tailrace.lake.quarantine import QUARANTINE_SCHEMA, read_quarantine, write_quarantine
 from tailrace.lake.snapshot import snapshot
@@ -261,3 +263,21 @@ def test_the_checkpoint_of_a_commit_that_finds_no_room_takes_nothing_from_the_co
     writer.finish()
     assert ids(lake).total() == 45 * 5
     assert [name for name in log.names() if ".checkpoint" in name] == [f"{39:020}.checkpoint.parquet"]
+
+
+def test_what_a_server_says_of_a_commit_keeps_its_remedy(
+    lake: Lake, schema: pa.Schema, write_file: WriteFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = writer_for(lake, "r", schema)
+    file = write_file(lake, "r", ["a"])
+
+    def transact(*_: object, **__: object) -> None:
+        raise refused(DeltaError("Generic S3 error: 403 Forbidden: <Code>AccessDenied</Code>"), "s3://lake/t")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Intents, "transact", transact)
+        with pytest.raises(LakeError, match="the commit failed: access denied") as told:
+            writer.commit(Change([], [file]))
+    assert (told.value.code, told.value.where) == ("lake.denied", str(lake.table_root("t")))
+    assert "connection test" in str(told.value.hint)
+    assert ids(lake).total() == 0
