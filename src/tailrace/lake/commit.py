@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tailrace.core.errors import LakeError, one_line
+from tailrace.core.errors import LakeError
 from tailrace.lake import runs
 from tailrace.lake import segments as book
 from tailrace.lake.actions import add_action, remove_action
 from tailrace.lake.change import Change as Change
 from tailrace.lake.change import Committed, effect_of
+from tailrace.lake.damage import failed_commit
 from tailrace.lake.files import Balance, DataFile
 from tailrace.lake.intents import Intents
 from tailrace.lake.ledger import RESTORE, Ledger, Segment, entries_table
@@ -227,7 +228,7 @@ class PartitionWriter:
                 if self._intents.decided()[0] >= sequence:
                     raise self._lose() from error
                 if not isinstance(error, CommitFailedError):
-                    raise _failed(error, str(self._intents.root)) from error
+                    raise failed_commit(error, self._intents.root) from error
             self._intents.fit(self._schema)
             self._check_active(removed)
         raise self._intents.busy()
@@ -296,10 +297,3 @@ class PartitionWriter:
         directory = self._intents.directory
         if self._sequence - book.last_fold(directory) >= book.FOLD_EVERY:
             book.write_fold(directory, self.ledger(), self._run)
-
-
-def _failed(error: Exception, where: str) -> LakeError:
-    if isinstance(error, LakeError):
-        return LakeError(f"the commit failed: {error.message}", code=error.code, where=where, hint=error.hint)
-    why = getattr(error, "strerror", None) or one_line(error)
-    return LakeError(f"the commit failed: {why}", code="lake.io", where=where)

@@ -79,6 +79,14 @@ def writing_log(root: Place) -> Iterator[None]:
         raise OSError(number, os.strerror(number), (root / LOG).uri) from None
 
 
+def failed_commit(error: Exception, root: Place) -> LakeError:
+    """With what is known of the reason."""
+    if isinstance(error, LakeError):
+        return LakeError(f"the commit failed: {error.message}", code=error.code, where=str(root), hint=error.hint)
+    why = getattr(error, "strerror", None) or one_line(error)
+    return LakeError(f"the commit failed: {why}", code="lake.io", where=str(root))
+
+
 def unreadable(error: OSError, where: str) -> LakeError:
     """What the operating system refuses, whoever was told by it: delta-rs has it in words only."""
     is_denied = error.errno in (errno.EACCES, errno.EPERM) or _DENIED.search(str(error)) is not None
