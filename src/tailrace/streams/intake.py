@@ -43,6 +43,7 @@ class Intake:
         self._waiting: set[tuple[bytes, Identity]] = set()
         "Batches that were read and are kept until the disk takes them: known to whoever sends them again."
         self._written = _Written()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def full(self) -> bool:
@@ -146,7 +147,9 @@ class Intake:
 
     def _told(self, ask: Callable[[Done], None]) -> asyncio.Future[None]:
         """What the spool answers."""
-        loop = asyncio.get_running_loop()
+        # Python asks the system for the process's number whenever it is asked for the loop: once is enough.
+        if (loop := self._loop) is None or loop.is_closed():
+            loop = self._loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         ask(lambda error: self._written.tell(loop, future, error))
         return future
