@@ -43,7 +43,7 @@ Tailrace ÷ the other: below 1 Tailrace is ahead.
   data are not kept.
 - Formats, tables and what a log costs were measured on another day, with other work beside them now and then.
 - One year was measured on a day on which the machine was slower by a third to a half, and short commands of other work
-  ran beside it; compaction, live data and windows on one on which it was faster than ever, with nothing beside them: read
+  ran beside it; compaction, live data and windows on one on which it was faster than ever and did nothing else: read
   the ratios. Twenty windows and 10,000 windows are single runs. Commits named there may have got another name since.
 - What an engine wrote is read back and compared with what was generated; *wrong* names the sums that differ.
 """
