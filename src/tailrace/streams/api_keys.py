@@ -50,7 +50,11 @@ class ApiKeys:
         try:
             lines = path.read_text().splitlines()
         except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read the API keys: {error}", code="keys.unreadable", where=str(path)) from None
+            message = f"cannot read the API keys: {getattr(error, 'strerror', None) or error}"
+            hint = "write one line for each key, and see that api_keys_file leads there"
+            if not path.is_absolute():
+                hint += ": a relative path counts from the directory in which the command runs"
+            raise ConfigError(message, code="keys.unreadable", where=str(path.absolute()), hint=hint) from None
         tenants: dict[bytes, Tenant] = {}
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.lstrip().startswith("#"):
